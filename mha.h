@@ -1,0 +1,2091 @@
+/* mha.h - v0.1.0 - multi-head attention, one C99/C++98 header without dependencies - licence at the end
+*/
+#if defined(MHA_VERSION) && MHA_VERSION != 100
+#  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
+#endif
+
+#ifndef MHA__ISA /* the ordinary pass; the #else far below is the kernel template */
+
+/* == API == */
+#ifndef MHA_H
+#define MHA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MHA_VERSION        100 /* 0.1.0 = 0 * 10000 + 1 * 100 + 0 */
+#define MHA_VERSION_STRING "0.1.0"
+#define MHA_NUMERICS       1   /* the order of roundings, see ARITHMETIC; another number, other bits */
+
+#ifndef MHADEF
+#  if defined(MHA_STATIC) && defined(__GNUC__)
+#    define MHADEF static __attribute__((unused))
+#  elif defined(MHA_STATIC)
+#    define MHADEF static
+#  elif defined(__cplusplus)
+#    define MHADEF extern "C"
+#  else
+#    define MHADEF extern
+#  endif
+#endif
+
+/* What every call returns.  After anything but MHA_OK, nothing was written. */
+typedef enum {
+  MHA_OK          = 0,
+  MHA_ERR_NULL    = -1,  /* a required pointer is NULL */
+  MHA_ERR_SHAPE   = -2,  /* a size that must be at least 1 is 0 */
+  MHA_ERR_HEADS   = -3,  /* num_heads does not divide d_model, or kv_heads does not divide q_heads */
+  MHA_ERR_STRIDE  = -4,  /* a stride is negative, or elements of o coincide */
+  MHA_ERR_RANGE   = -5,  /* sizes or strides overflow the address space, or positions leave +-PTRDIFF_MAX/4 */
+  MHA_ERR_VALUE   = -6,  /* scale or softcap is not usable (not finite, negative softcap), or a row to quantise is not finite */
+  MHA_ERR_FLAG    = -7,  /* an unknown bit in flags */
+  MHA_ERR_TYPE    = -8,  /* an unknown k_type or v_type */
+  MHA_ERR_OPTION  = -9,  /* an option that would be ignored or contradicts another one */
+  MHA_ERR_LENGTH  = -10, /* a kv_lens entry is larger than kv_len */
+  MHA_ERR_PART    = -11, /* parts is 0, or part is not below parts */
+  MHA_ERR_WORK    = -12, /* memory of no use: NULL with a size, or shared memory that is too small */
+  MHA_ERR_OVERLAP = -13, /* an output overlaps an input, another output or the workspace */
+  MHA_ERR_ALIGN   = -14  /* a pointer is not aligned for its element type */
+} mha_status;
+
+/* A lower-case phrase for a status; never NULL, static storage. */
+MHADEF const char *mha_strerror(mha_status status);
+
+/* ---- Level 1: the three steps, and all three at once.  Dense row-major float32. ----
+
+   Outputs may not overlap inputs, with one exception: the out of mha_sdpa and mha_multi_head_attention may be q itself
+   while a query row fits the stack buffer (IN PLACE in the manual).  Inputs may overlap each other.
+   With seq_len 0 each call is OK and writes nothing. */
+
+/* heads[h][i][c] = x[i][h * d_k + c]        x: (seq_len, num_heads * d_k)   heads: (num_heads, seq_len, d_k) */
+MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads, size_t d_k);
+
+/* out[h] = softmax(q[h] k[h]^T / sqrt(d_k)) v[h]        all (num_heads, seq_len, d_k) */
+MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len,
+                           size_t num_heads, size_t d_k);
+
+/* x[i][h * d_k + c] = heads[h][i][c]: the inverse of mha_split_heads, and not a mere reshape of heads */
+MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads, size_t d_k);
+
+/* Split, attend in every head, merge, without a copy of any head: head h is columns h * d_k .. (h + 1) * d_k.
+   All (seq_len, d_model); d_k = d_model / num_heads.  The same bits as the three steps above. */
+MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v,
+                                           size_t seq_len, size_t d_model, size_t num_heads);
+
+/* ---- Level 2: one descriptor, zero-initialised (mha_desc d = {0}; in C++ {}), and one call ---- */
+
+typedef enum { MHA_F32 = 0, MHA_F16, MHA_BF16, MHA_S8 } mha_type; /* float, uint16_t, uint16_t, signed char */
+
+typedef struct { ptrdiff_t batch, head, row; } mha_strides; /* in elements, from one index to the next */
+
+/* bits of mha_desc.flags */
+enum {
+  MHA_CAUSAL     = 1, /* a key is visible only at or before the query's position */
+  MHA_Q_LAST     = 2, /* the last query stands on the last key: query 0 is at kv_start + its kv_len - q_len */
+  MHA_USE_WINDOW = 4, /* window_left, window_right and keep_first count */
+  MHA_USE_SCALE  = 8  /* scale counts even if it is 0 */
+};
+#define MHA_OPEN ((size_t)-1) /* a window side without a bound */
+
+/* Sizes are required, everything else may stay 0, which means what stands in [brackets].
+   Nothing that is set is ignored in silence: a contradiction is an error. */
+typedef struct mha_desc {
+  size_t batch, q_heads, q_len, kv_len, d_k; /* required; batch, q_len and kv_len may be 0 */
+  size_t kv_heads;                           /* [q_heads] must divide q_heads; head h reads kv head h / (q_heads / kv_heads) */
+  size_t d_v;                                /* [d_k] channels of a value and of an output row */
+
+  /* (batch, len, heads, channels).  All three strides zero: packed in that order.  Otherwise as given, each >= 0;
+     an input's stride of 0 repeats the same memory.  Channels are contiguous. */
+  float *o;       mha_strides o_stride; /* (batch, q_len, q_heads, d_v)    written in full */
+  const float *q; mha_strides q_stride; /* (batch, q_len, q_heads, d_k)  */
+  const void *k;  mha_strides k_stride; /* (batch, kv_len, kv_heads, d_k)  rows at or beyond kv_lens are not read */
+  const void *v;  mha_strides v_stride; /* (batch, kv_len, kv_heads, d_v) */
+  int k_type, v_type;                   /* [MHA_F32] an mha_type each */
+  const float *k_scale, *v_scale;       /* MHA_S8 only, then required: element = code * scale; (batch, kv_len, kv_heads) */
+  mha_strides k_scale_stride, v_scale_stride; /* a zero stride repeats, so all zero is one scale for the tensor */
+
+  unsigned flags;   /* MHA_CAUSAL and so on, or-ed */
+  float    scale;   /* [1/sqrt(d_k)] any finite value, negative too; with MHA_USE_SCALE 0 too */
+  float    softcap; /* [none] score = softcap * tanh(score / softcap) */
+
+  /* Positions: query i is at q_start + i, key j at kv_start + j, in every batch, or per batch from q_starts, kv_starts. */
+  ptrdiff_t        q_start, kv_start;         /* [0] */
+  const ptrdiff_t *q_starts, *kv_starts;      /* [NULL] (batch) */
+  const size_t    *kv_lens;                   /* [NULL] (batch) keys that exist, each <= kv_len */
+  size_t           window_left, window_right; /* keys at p - window_left .. p + window_right, inclusive, or MHA_OPEN */
+  size_t           keep_first;                /* keys at positions 0 .. keep_first - 1 stay inside the window */
+
+  const unsigned char *mask; mha_strides mask_stride; /* [NULL] (batch, q_heads, q_len, kv_len) nonzero = visible */
+  const float         *bias; mha_strides bias_stride; /* [NULL] same shape, added to the score; -inf hides */
+                                                      /* in both a zero stride repeats, and keys are contiguous */
+  const float *alibi_slopes; /* [NULL] (q_heads) score -= slope * |query position - key position| */
+  const float *sinks;        /* [NULL] (q_heads) a logit that takes part in the softmax and has no value */
+
+  float *weights; /* [NULL] out (batch, q_heads, q_len, kv_len) packed: the softmax itself */
+  float *lse;     /* [NULL] out (batch, q_heads, q_len) packed: natural log of the sum of exponentials */
+} mha_desc;
+
+/* Attention as described by d.
+
+   work  any memory of any alignment, of any size, its contents do not matter; NULL (and 0): a stack buffer of
+         MHA_STACK_BYTES serves.  More is faster, up to mha_work_bytes(d).  The result has the same bits.
+
+   Safe to call from many threads at once with disjoint outputs and workspaces. */
+MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes);
+
+/* Share `part` of `parts` shares of about equal work, 0 <= part < parts: disjoint query rows of o, weights and lse.
+   After all parts, in any order or at once in as many threads, each with its own workspace, everything is written.
+   Surplus parts do nothing.  The same bits as mha_attend. */
+MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work, size_t work_bytes);
+
+/* What the calls above refuse in d, except for what hangs on the workspace.  Does nothing else. */
+MHADEF mha_status mha_check(const mha_desc *d);
+
+/* The workspace beyond which more does not help; 0 for a descriptor that mha_check refuses. */
+MHADEF size_t mha_work_bytes(const mha_desc *d);
+
+/* Few query rows, many keys, several threads: share the keys instead of the rows.
+
+   Every mha_attend_keys(d, part, parts, shared, bytes) computes its share of the key blocks into `shared`, which has at
+   least mha_keys_bytes(d) bytes, any alignment, the same for all.  When all are done one mha_attend_join(d, shared, bytes)
+   writes o and lse.  weights must be NULL (MHA_ERR_OPTION).  The same bits as mha_attend. */
+MHADEF size_t     mha_keys_bytes(const mha_desc *d); /* 0 for a descriptor that mha_attend_keys refuses */
+MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared, size_t shared_bytes);
+MHADEF mha_status mha_attend_join(const mha_desc *d, void *shared, size_t shared_bytes);
+
+/* ---- Helpers ---- */
+
+/* The standard ALiBi slopes: 2^(-8 (h + 1) / n) for a power of two n, and for other counts those of the power of two
+   below, then every second one of the power of two above.  Each is the nearest float. */
+MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads);
+
+/* n numbers from one storage type to another: to nearest, ties to even, overflow to infinity, NaN stays NaN.
+   f16 is IEEE binary16, bf16 the upper half of a float. */
+MHADEF mha_status mha_f16_from_f32(uint16_t *out, const float *in, size_t n);
+MHADEF mha_status mha_f32_from_f16(float *out, const uint16_t *in, size_t n);
+MHADEF mha_status mha_bf16_from_f32(uint16_t *out, const float *in, size_t n);
+MHADEF mha_status mha_f32_from_bf16(float *out, const uint16_t *in, size_t n);
+
+/* Quantise rows for MHA_S8: scales[r] = max(max_c |x[r][c]| / 127, 2^-126), out[r][c] = x[r][c] / scales[r], to nearest
+   even, so that |x - out * scale| <= 0.5001 scale.    x, out: (rows, cols)   scales: (rows)
+   A row with NaN or infinity is refused (MHA_ERR_VALUE) before anything is written. */
+MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *x, size_t rows, size_t cols);
+
+MHADEF size_t mha_desc_bytes(void); /* sizeof(mha_desc), for callers in other languages */
+
+/* Which instructions run: "scalar", "avx2", "neon". */
+MHADEF const char *mha_isa(void);
+
+/* Which roundings run: "hardware fma" and "software fma" have the same bits on every machine, "multiply then add" has
+   other bits, the same on every such machine, and "excess precision" (x87 and its like) promises none. */
+MHADEF const char *mha_numerics(void);
+
+#endif /* MHA_H */
+
+/* == Stop here if you only want to call the library ==
+
+   Below are the implementation, the kernels and, last, the licence. */
+
+/* == Implementation == */
+#if (defined(MHA_IMPLEMENTATION) || defined(MHA_STATIC)) && !defined(MHA_IMPLEMENTED)
+#define MHA_IMPLEMENTED
+
+#include <float.h>
+
+/* ---- Platform ---- */
+
+#ifndef MHA_FILE
+#  define MHA_FILE "mha.h"
+#endif
+
+#ifndef MHA_STACK_BYTES
+#  define MHA_STACK_BYTES 4096
+#endif
+#if MHA_STACK_BYTES < 1536
+#  error "MHA_STACK_BYTES must be at least 1536: one row's scores, a small panel and some channels"
+#endif
+
+/* Each of these lets the compiler reorder sums or drop the NaN and infinity tests that the results rest on. */
+#ifndef MHA_ALLOW_FAST_MATH
+#  if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) || defined(_M_FP_FAST) || \
+      defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__RECIPROCAL_MATH__)
+#    error "mha.h needs IEEE arithmetic: compile this file without -ffast-math and its parts (or set MHA_ALLOW_FAST_MATH)"
+#  endif
+#endif
+
+/* Are floats computed in a wider type (x87, s390x in -std=c99)?  16 means that only _Float16 is. */
+#if defined(__FLT_EVAL_METHOD__)
+#  define MHA__EVAL_METHOD __FLT_EVAL_METHOD__
+#elif defined(FLT_EVAL_METHOD)
+#  define MHA__EVAL_METHOD FLT_EVAL_METHOD
+#else
+#  define MHA__EVAL_METHOD 0
+#endif
+#if MHA__EVAL_METHOD != 0 && MHA__EVAL_METHOD != 16
+#  define MHA__EXCESS
+#endif
+
+/* Where the compiler may emit fma in this file, every instance must use it. */
+#if !defined(MHA_NO_FMA) && (defined(__GNUC__) || defined(__clang__)) && \
+    (defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen) || \
+     defined(__VSX__) || defined(__s390x__))
+#  define MHA__HARDWARE_FMA
+#elif defined(MHA_EXACT_FMA) && DBL_MANT_DIG != 53
+#  error "MHA_EXACT_FMA needs a 64-bit double"
+#endif
+
+#if !defined(MHA_NO_SIMD) && !defined(__TINYC__) && !defined(MHA__EXCESS)
+#  if defined(__x86_64__) || defined(_M_X64)
+#    define MHA__X86
+#    include <immintrin.h>
+#    if defined(_MSC_VER) && defined(__clang__) /* clang-cl's immintrin.h leaves these out without /arch:AVX2 */
+#      include <avxintrin.h>
+#      include <avx2intrin.h>
+#      include <fmaintrin.h>
+#    elif defined(_MSC_VER)
+#      include <intrin.h>
+#    endif
+#  elif defined(__aarch64__) || defined(_M_ARM64)
+#    define MHA__NEON
+#    include <arm_neon.h>
+#  endif
+#endif
+
+/* GCC and Clang refuse an intrinsic in a function that is not compiled for it; MSVC accepts any. */
+#if defined(__GNUC__) || defined(__clang__)
+#  define MHA__TARGET(isa) __attribute__((target(isa)))
+#  define MHA__INLINE      static __inline__ __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#  define MHA__TARGET(isa)
+#  define MHA__INLINE      static __forceinline
+#else
+#  define MHA__TARGET(isa)
+#  define MHA__INLINE      static inline
+#endif
+
+#define MHA__CAT2(a, b) a##_##b
+#define MHA__CAT(a, b)  MHA__CAT2(a, b)
+#define MHA__FN(name)   MHA__CAT(mha__##name, MHA__ISA) /* mha__softmax -> mha__softmax_avx2 */
+#define MHA__STR2(a)    #a
+#define MHA__STR(a)     MHA__STR2(a)
+
+#define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
+#define MHA__PANEL   16  /* keys or values copied at once; also the virtual lanes of a block's sum, contract too */
+#define MHA__ROWS    64  /* most query rows per tile: with d_k = 64 their scratch is 75 KB, inside any L2 */
+#define MHA__FLT_MAX 3.402823466e+38f
+#define MHA__LOG2E   1.44269502f
+#define MHA__INF     mha__from_bits(0x7f800000u)
+
+/* Unions, not memcpy: there is no libc to rely on, and C99 and every C++ compiler we know define this. */
+typedef union {
+  float    f;
+  uint32_t u;
+} mha__word;
+
+MHA__INLINE uint32_t mha__bits(float x) {
+  mha__word w;
+  w.f = x;
+  return w.u;
+}
+
+MHA__INLINE float mha__from_bits(uint32_t u) {
+  mha__word w;
+  w.u = u;
+  return w.f;
+}
+
+MHA__INLINE int mha__is_finite(float x) { return (mha__bits(x) & 0x7f800000u) != 0x7f800000u; }
+
+MHA__INLINE size_t    mha__min(size_t a, size_t b) { return a < b ? a : b; }
+MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
+MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+static void mha__clear(void *p, size_t bytes) {
+  unsigned char *to = (unsigned char *)p;
+  while (bytes--) *to++ = 0;
+}
+
+static void mha__fill(float *x, size_t n, float value) {
+  size_t k;
+  for (k = 0; k < n; k++) x[k] = value;
+}
+
+/* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end finds any
+   overflow on the way.  The division is for the rare large operand only. */
+static size_t mha__plus(size_t a, size_t b) { return a > (size_t)-1 - b ? (size_t)-1 : a + b; }
+static size_t mha__times(size_t a, size_t b) {
+  if ((a | b) >> (4 * sizeof(size_t)) == 0) return a * b;
+  return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
+}
+
+/* ---- What the kernels and the framework share ---- */
+
+/* A query row on its way: where it is, what it may see, and the running softmax over the blocks folded so far. */
+typedef struct {
+  const float         *q;
+  float               *o; /* the sum of p v, unnormalised until the row is finished */
+  float               *weights, *lse;
+  const unsigned char *mask;
+  const float         *bias;
+  ptrdiff_t            pos;
+  ptrdiff_t            first_lo, first_hi, lo, hi; /* positions visible but for mask and bias: first_lo .. first_hi - 1, lo .. hi - 1 */
+  size_t               h;
+  size_t               visible; /* keys seen in the present block */
+  float                m, l;    /* largest score so far, in units of log2; sum of 2^(score - m) */
+  float                e;       /* of the last fold: the factor of the older or, if `grew` is 0, of the newer part */
+  int                  grew, sees;
+} mha__row;
+
+/* How the scores of one row in one block become logits.  Pointers are to the entry of key x0. */
+typedef struct {
+  const float *k_scale; /* or NULL */
+  size_t       k_scale_step;
+  float        cap_log2e; /* 0: no soft cap */
+  const float *bias;      /* or NULL */
+  int          alibi;
+  float        slope;
+  ptrdiff_t    distance; /* query position - position of key x0 */
+} mha__shaping;
+
+/* One instance of the kernel template at the end of this file; what each function does stands there. */
+typedef struct {
+  const char *isa, *numerics;
+  size_t      lanes;
+  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step, size_t x_step,
+                  size_t rows, size_t width, size_t terms);
+  void (*shape)(float *s, size_t x0, size_t x1, const mha__shaping *how);
+  void (*softmax)(float *s, size_t g0, size_t g1, float *m, float *l);
+  void (*fold)(mha__row *row, float m, float l);
+  void (*fold_sink)(mha__row *row, float sink);
+  void (*fold_values)(const mha__row *row, float *o, const float *block, size_t n);
+  void (*normalise)(float *o, size_t n, float r);
+  void (*weigh)(float *w, size_t n, float m, float r);
+  float (*log_sum)(float m, float l);
+} mha__kernels;
+
+#if defined(MHA_EXACT_FMA) && !defined(MHA__HARDWARE_FMA)
+/* a * b + c rounded once, for machines without the instruction.  The product is exact in double; so is the error of
+   the sum, by two-sum.  Forcing the last bit of an inexact sum to 1 ("round to odd") keeps enough of it for the final
+   rounding to float to be right, subnormals included: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded
+   sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57 (2008). */
+static float mha__soft_fma(float a, float b, float c) {
+  union {
+    double   f;
+    uint64_t u;
+  } s;
+  double p = (double)a * (double)b, c2 = (double)c, back, error;
+  s.f = p + c2;
+  back = s.f - p;
+  error = (p - (s.f - back)) + (c2 - back);
+  if (error != 0.0 && error - error == 0.0 && (s.u & 1) == 0) s.u += (error > 0.0) == (s.f > 0.0) ? 1u : (uint64_t)-1;
+  return (float)s.f;
+}
+#endif
+
+/* Each of these compiles the Kernels section once more.  (In a build with MHA_NO_FMA the AVX2 instance is compiled
+   without fma, so that no compiler can contract its multiplications.) */
+#define MHA__ISA   scalar
+#define MHA__LANES 1
+#define MHA__ATTR
+#include MHA_FILE
+
+#ifdef MHA__X86
+#  define MHA__ISA   avx2
+#  define MHA__LANES 8
+#  ifdef MHA_NO_FMA
+#    define MHA__ATTR MHA__TARGET("avx2")
+#  else
+#    define MHA__ATTR MHA__TARGET("avx2,fma")
+#  endif
+#  include MHA_FILE
+#endif
+
+#ifdef MHA__NEON
+#  define MHA__ISA   neon
+#  define MHA__LANES 4
+#  define MHA__ATTR
+#  include MHA_FILE
+#endif
+
+/* ---- Choosing an instance ---- */
+
+#ifdef MHA__X86
+static void mha__cpuid(unsigned leaf, unsigned r[4]) {
+#  if defined(_MSC_VER) && !defined(__clang__)
+  int t[4], k;
+  __cpuidex(t, (int)leaf, 0);
+  for (k = 0; k < 4; k++) r[k] = (unsigned)t[k];
+#  else
+  __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+#  endif
+}
+
+/* The register state that the operating system saves; valid only where cpuid says OSXSAVE. */
+static unsigned mha__xcr0(void) {
+#  if defined(_MSC_VER) && !defined(__clang__)
+  return (unsigned)_xgetbv(0);
+#  else
+  unsigned low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (void)high, low;
+#  endif
+}
+
+static int mha__has_avx2(void) {
+  unsigned r[4], fma_and_osxsave = 1u << 12 | 1u << 27;
+  mha__cpuid(0, r);
+  if (r[0] < 7) return 0;
+  mha__cpuid(1, r);
+  if ((r[2] & fma_and_osxsave) != fma_and_osxsave || (mha__xcr0() & 6) != 6) return 0;
+  mha__cpuid(7, r);
+  return (r[1] >> 5 & 1) != 0;
+}
+#endif
+
+/* The n-th instance that this machine can run, fastest first; NULL after the last. */
+static const mha__kernels *mha__instance(size_t n) {
+#ifdef MHA__X86
+  if (mha__has_avx2() && n-- == 0) return &mha__kernels_avx2;
+#endif
+#ifdef MHA__NEON
+  if (n-- == 0) return &mha__kernels_neon;
+#endif
+  return n == 0 ? &mha__kernels_scalar : NULL;
+}
+
+#if defined(MHA__X86) || defined(MHA__NEON)
+/* Threads may race to choose, but they store the same pointer; the relaxed atomics say so to the compiler. */
+#  if defined(__GNUC__) || defined(__clang__)
+#    define MHA__LOAD(p)     __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#    define MHA__STORE(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+#  else
+#    define MHA__LOAD(p)     (p)
+#    define MHA__STORE(p, v) ((p) = (v))
+#  endif
+static const mha__kernels *volatile mha__chosen;
+
+static const mha__kernels *mha__active(void) {
+  const mha__kernels *kernels = MHA__LOAD(mha__chosen);
+  if (!kernels) {
+    kernels = mha__instance(0);
+    MHA__STORE(mha__chosen, kernels);
+  }
+  return kernels;
+}
+
+#  ifdef MHA_TEST_HOOKS
+#    define MHA__FORCE(kernels) MHA__STORE(mha__chosen, kernels)
+#  endif
+#else
+static const mha__kernels *mha__active(void) { return mha__instance(0); }
+#  define MHA__FORCE(kernels) (void)0
+#endif
+
+#ifdef MHA_TEST_HOOKS
+/* 1 and all calls run the named instance from now on; 0 and nothing changes where there is none. */
+static int mha__force_isa(const char *name) {
+  const mha__kernels *kernels;
+  size_t              n, k;
+  for (n = 0; (kernels = mha__instance(n)) != NULL; n++) {
+    for (k = 0; name[k] && name[k] == kernels->isa[k]; k++) {}
+    if (name[k] != kernels->isa[k]) continue;
+    MHA__FORCE(kernels);
+    return 1;
+  }
+  return 0;
+}
+#endif
+
+/* ---- A call, resolved: every default filled in, every rule of the interface checked ---- */
+
+#define MHA__SIZE_LIMIT ((size_t)-1 / 2) /* PTRDIFF_MAX as a size: no object is larger */
+
+/* The memory of one tensor, from its first to its last element. */
+typedef struct {
+  const void *p;
+  size_t      bytes;
+  int         output;
+} mha__range;
+
+typedef struct {
+  const mha_desc *d;
+  size_t          kv_heads, group, d_v; /* group: query heads per kv head */
+  size_t          rows;                 /* batch * q_heads * q_len */
+  size_t          longest;              /* the largest kv_lens entry, or kv_len */
+  mha_strides     o, q, k, v;
+  float           q_factor; /* what a query is multiplied by: scale * log2e, or (scale / softcap) * 2 log2e */
+  float           cap_log2e;
+  int             in_place; /* o is q */
+  size_t          ranges;
+  mha__range      range[16];
+} mha__call;
+
+/* The float nearest to 1 / sqrt(n), n >= 1, in integers.  Long division gives quotient = floor(2^k / n) with 49 or 50
+   bits; its root, floor(2^(k/2) / sqrt(n)), has 25: the 24 of a float and one to round by. */
+static float mha__inverse_sqrt(size_t n) {
+  uint64_t quotient = n == 1, remainder = n != 1, root = 0, bit;
+  unsigned k;
+  for (k = 0; quotient >> 48 == 0 || k % 2 != 0; k++) {
+    quotient *= 2;
+    remainder *= 2;
+    if (remainder < n) continue;
+    remainder -= n;
+    quotient++;
+  }
+  for (bit = (uint64_t)1 << 24; bit; bit >>= 1)
+    if ((root | bit) * (root | bit) <= quotient) root |= bit;
+  return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
+}
+
+
+static const size_t mha__element[4] = { sizeof(float), sizeof(uint16_t), sizeof(uint16_t), 1 }; /* bytes, by mha_type */
+
+/* Strides as given or, all zero, those of packed (batch, len, heads, channels). */
+static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t channels) {
+  if (s.batch || s.head || s.row) return s;
+  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
+  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
+  s.batch = (ptrdiff_t)mha__min(mha__times(len, (size_t)s.row), MHA__SIZE_LIMIT);
+  return s;
+}
+
+enum { MHA__INPUT = 0, MHA__REQUIRED = 1, MHA__OUTPUT = 2 };
+
+static mha_status mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_t element) {
+  mha__range *range = &a->range[a->ranges];
+  if (bytes == 0 || (!p && !(kind & MHA__REQUIRED))) return MHA_OK;
+  if (!p) return MHA_ERR_NULL;
+  if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
+  if ((uintptr_t)p % element != 0) return MHA_ERR_ALIGN;
+  range->p = p;
+  range->bytes = bytes;
+  range->output = (kind & MHA__OUTPUT) != 0;
+  a->ranges++;
+  return MHA_OK;
+}
+
+/* Check a tensor and note its memory.  One that is absent, as it may be without elements, has no wrong strides. */
+static mha_status mha__tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len, size_t channels,
+                              size_t element) {
+  const size_t batch = a->d->batch;
+  const int    empty = !batch || !heads || !len || !channels;
+  size_t       last = channels;
+  if (!p && (empty || !(kind & MHA__REQUIRED))) return MHA_OK;
+  if (s.batch < 0 || s.head < 0 || s.row < 0) return MHA_ERR_STRIDE;
+  if (empty) return MHA_OK;
+  last = mha__plus(last, mha__times(batch - 1, (size_t)s.batch));
+  last = mha__plus(last, mha__times(heads - 1, (size_t)s.head));
+  last = mha__plus(last, mha__times(len - 1, (size_t)s.row));
+  return mha__note(a, p, kind, mha__times(last, element), element);
+}
+
+/* Do rows of o coincide?  From the smallest stride up, each must step over all that came before. */
+static int mha__coincide(const mha__call *a) {
+  size_t n[3], step[3], span = a->d_v, k, m, t;
+  n[0] = a->d->batch, step[0] = (size_t)a->o.batch;
+  n[1] = a->d->q_heads, step[1] = (size_t)a->o.head;
+  n[2] = a->d->q_len, step[2] = (size_t)a->o.row;
+  for (k = 0; k < 3; k++) {
+    for (m = k + 1; m < 3; m++)
+      if (step[m] < step[k]) {
+        t = step[k], step[k] = step[m], step[m] = t;
+        t = n[k], n[k] = n[m], n[m] = t;
+      }
+    if (n[k] < 2) continue;
+    if (step[k] < span) return 1;
+    span += (n[k] - 1) * step[k];
+  }
+  return 0;
+}
+
+static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
+  return (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
+}
+
+/* Where a batch member stands, and how many keys it has. */
+typedef struct {
+  ptrdiff_t q0, kv0; /* positions of query 0 and key 0 */
+  size_t    len;
+} mha__place;
+
+static mha__place mha__place_of(const mha_desc *d, size_t b) {
+  mha__place at;
+  at.len = d->kv_lens ? d->kv_lens[b] : d->kv_len;
+  at.kv0 = d->kv_starts ? d->kv_starts[b] : d->kv_start;
+  at.q0 = d->q_starts ? d->q_starts[b] : d->q_start;
+  if (d->flags & MHA_Q_LAST) at.q0 = at.kv0 + (ptrdiff_t)at.len - (ptrdiff_t)d->q_len;
+  return at;
+}
+
+/* Sizes, flags, types and options: what needs no look at memory. */
+static mha_status mha__resolve_options(mha__call *a) {
+  const mha_desc *d = a->d;
+  const unsigned  known = MHA_CAUSAL | MHA_Q_LAST | MHA_USE_WINDOW | MHA_USE_SCALE;
+  float           scale;
+  if (!d->q_heads || !d->d_k) return MHA_ERR_SHAPE;
+  a->kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
+  if (d->q_heads % a->kv_heads) return MHA_ERR_HEADS;
+  a->group = d->q_heads / a->kv_heads;
+  a->d_v = d->d_v ? d->d_v : d->d_k;
+  if (d->flags & ~known) return MHA_ERR_FLAG;
+  if (d->k_type < MHA_F32 || d->k_type > MHA_S8 || d->v_type < MHA_F32 || d->v_type > MHA_S8) return MHA_ERR_TYPE;
+
+  if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right || d->keep_first)) return MHA_ERR_OPTION;
+  if ((d->k_scale && d->k_type != MHA_S8) || (d->v_scale && d->v_type != MHA_S8)) return MHA_ERR_OPTION;
+  if ((d->q_start != 0) + (d->q_starts != NULL) + ((d->flags & MHA_Q_LAST) != 0) > 1) return MHA_ERR_OPTION;
+  if (d->kv_start != 0 && d->kv_starts) return MHA_ERR_OPTION;
+
+  scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  if (!mha__is_finite(scale) || !mha__is_finite(d->softcap) || d->softcap < 0.0f) return MHA_ERR_VALUE;
+  a->cap_log2e = d->softcap * MHA__LOG2E;
+  if (d->softcap != 0.0f) {
+    a->q_factor = scale / d->softcap;
+    a->q_factor *= 2.88539004f; /* 2 log2(e) */
+  } else {
+    a->q_factor = scale * MHA__LOG2E;
+  }
+  return mha__is_finite(a->q_factor) && mha__is_finite(a->cap_log2e) ? MHA_OK : MHA_ERR_VALUE;
+}
+
+/* Lengths and positions, per batch member. */
+static mha_status mha__resolve_places(mha__call *a) {
+  const mha_desc *d = a->d;
+  const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
+  size_t          b, n = d->batch;
+  mha_status      status;
+  if ((status = mha__note(a, d->q_starts, MHA__INPUT, mha__times(n, sizeof(ptrdiff_t)), sizeof(ptrdiff_t))) != MHA_OK ||
+      (status = mha__note(a, d->kv_starts, MHA__INPUT, mha__times(n, sizeof(ptrdiff_t)), sizeof(ptrdiff_t))) != MHA_OK ||
+      (status = mha__note(a, d->kv_lens, MHA__INPUT, mha__times(n, sizeof(size_t)), sizeof(size_t))) != MHA_OK)
+    return status;
+  if (d->kv_len > (size_t)most || d->q_len > (size_t)most) return MHA_ERR_RANGE;
+  a->longest = d->kv_lens ? 0 : d->kv_len;
+  if (!d->q_starts && !d->kv_starts && !d->kv_lens) n = 1; /* all members stand alike, even if there are none */
+  for (b = 0; b < n; b++) {
+    ptrdiff_t  kv0 = d->kv_starts ? d->kv_starts[b] : d->kv_start;
+    mha__place at;
+    if (d->kv_lens && d->kv_lens[b] > d->kv_len) return MHA_ERR_LENGTH;
+    if (kv0 < -most || kv0 > most - (ptrdiff_t)d->kv_len) return MHA_ERR_RANGE;
+    at = mha__place_of(d, b);
+    if (at.q0 < -most || at.q0 > most - (ptrdiff_t)d->q_len) return MHA_ERR_RANGE;
+    a->longest = mha__max(a->longest, at.len);
+  }
+  return MHA_OK;
+}
+
+/* Pointers, strides and sizes of all tensors. */
+static mha_status mha__resolve_tensors(mha__call *a) {
+  const mha_desc *d = a->d;
+  const size_t    heads = d->q_heads, f = sizeof(float);
+  mha_strides     weights = { 0, 0, 0 }, lse = { 0, 0, 0 };
+  mha_status      status;
+  a->o = mha__packed(d->o_stride, d->q_len, heads, a->d_v);
+  a->q = mha__packed(d->q_stride, d->q_len, heads, d->d_k);
+  a->k = mha__packed(d->k_stride, d->kv_len, a->kv_heads, d->d_k);
+  a->v = mha__packed(d->v_stride, d->kv_len, a->kv_heads, a->d_v);
+  weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* heads and rows in the other order: its extent is the same */
+  lse = mha__packed(lse, heads, d->q_len, 1);
+  if ((status = mha__tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->k, MHA__REQUIRED, a->k, a->kv_heads, a->longest, d->d_k, mha__element[d->k_type])) != MHA_OK ||
+      (status = mha__tensor(a, d->v, MHA__REQUIRED, a->v, a->kv_heads, a->longest, a->d_v, mha__element[d->v_type])) != MHA_OK ||
+      (status = mha__tensor(a, d->k_scale, d->k_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT, d->k_scale_stride, a->kv_heads,
+                            a->longest, 1, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->v_scale, d->v_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT, d->v_scale_stride, a->kv_heads,
+                            a->longest, 1, f)) != MHA_OK ||
+      (status = mha__tensor(a, d->mask, MHA__INPUT, d->mask_stride, heads, d->q_len, a->longest, 1)) != MHA_OK ||
+      (status = mha__tensor(a, d->bias, MHA__INPUT, d->bias_stride, heads, d->q_len, a->longest, f)) != MHA_OK ||
+      (status = mha__note(a, d->alibi_slopes, MHA__INPUT, mha__times(heads, f), f)) != MHA_OK ||
+      (status = mha__note(a, d->sinks, MHA__INPUT, mha__times(heads, f), f)) != MHA_OK ||
+      (status = mha__note(a, d, MHA__INPUT, sizeof *d, 1)) != MHA_OK)
+    return status;
+  if (!d->batch || !d->q_len) return MHA_OK; /* no rows, nothing to write */
+  if (mha__coincide(a)) return MHA_ERR_STRIDE;
+  a->rows = d->batch * heads * d->q_len; /* fits: o has at least as many elements */
+  /* Work is counted in pairs of query row and key plus 16 a row, in 64 bits. */
+  if ((uint64_t)d->kv_len + 16 > (uint64_t)-1 / a->rows) return MHA_ERR_RANGE;
+  a->in_place = (const float *)d->o == d->q && a->d_v == d->d_k && a->o.batch == a->q.batch && a->o.head == a->q.head &&
+                a->o.row == a->q.row;
+  return MHA_OK;
+}
+
+/* No output may overlap anything else, but for o that is q. */
+static mha_status mha__resolve_overlaps(const mha__call *a) {
+  size_t n, m;
+  for (n = 0; n < a->ranges; n++) {
+    const mha__range *out = &a->range[n];
+    if (!out->output) continue;
+    for (m = 0; m < a->ranges; m++) {
+      const mha__range *other = &a->range[m];
+      if (m == n || (a->in_place && out->p == (const void *)a->d->o && other->p == (const void *)a->d->q && !other->output)) continue;
+      if (mha__overlap(out->p, out->bytes, other->p, other->bytes)) return MHA_ERR_OVERLAP;
+    }
+  }
+  return MHA_OK;
+}
+
+/* The one check of every entry point, before anything is written. */
+static mha_status mha__resolve(mha__call *a, const mha_desc *d) {
+  mha_status status;
+  if (!d) return MHA_ERR_NULL;
+  mha__clear(a, sizeof *a);
+  a->d = d;
+  if ((status = mha__resolve_options(a)) != MHA_OK) return status;
+  if ((status = mha__resolve_places(a)) != MHA_OK) return status;
+  if ((status = mha__resolve_tensors(a)) != MHA_OK) return status;
+  return mha__resolve_overlaps(a);
+}
+
+/* ---- Visibility: which keys a row sees ---- */
+
+/* Into r: the positions that row i may see as far as causality, lengths and the window decide. */
+static void mha__span(mha__row *r, const mha_desc *d, const mha__place *at, size_t i) {
+  const ptrdiff_t far = (ptrdiff_t)MHA__SIZE_LIMIT / 2; /* positions lie within a half of this: far away from all */
+  const ptrdiff_t end = at->kv0 + (ptrdiff_t)at->len;
+  ptrdiff_t       causal_end = end;
+  r->pos = at->q0 + (ptrdiff_t)i;
+  if (d->flags & MHA_CAUSAL) causal_end = mha__min_pos(end, r->pos + 1);
+  r->lo = at->kv0;
+  r->hi = causal_end;
+  r->first_lo = r->first_hi = at->kv0;
+  if (d->flags & MHA_USE_WINDOW) {
+    const ptrdiff_t left = d->window_left < (size_t)far ? (ptrdiff_t)d->window_left : far;
+    const ptrdiff_t right = d->window_right < (size_t)far ? (ptrdiff_t)d->window_right : far;
+    const ptrdiff_t first = d->keep_first < (size_t)far ? (ptrdiff_t)d->keep_first : far;
+    r->lo = mha__max_pos(r->lo, r->pos - left);
+    r->hi = mha__min_pos(r->hi, r->pos + right + 1);
+    r->first_lo = mha__max_pos(at->kv0, 0);
+    r->first_hi = mha__min_pos(causal_end, first);
+  }
+}
+
+/* An upper bound of the keys that a row sees, for sharing the work; the first and the other keys may overlap. */
+static uint64_t mha__span_keys(const mha__row *r) {
+  uint64_t n = 0;
+  if (r->first_hi > r->first_lo) n += (uint64_t)(r->first_hi - r->first_lo);
+  if (r->hi > r->lo) n += (uint64_t)(r->hi - r->lo);
+  return n;
+}
+
+/* A block holds positions base .. base + 127; inside it a key is known by x = position - base. */
+static ptrdiff_t mha__block_base(ptrdiff_t position) {
+  ptrdiff_t x = position % MHA__BLOCK;
+  return position - (x < 0 ? x + MHA__BLOCK : x);
+}
+
+/* Keys x0 .. x1 - 1 of a block. */
+typedef struct {
+  size_t x0, x1;
+} mha__keys;
+
+static void mha__see_span(unsigned char *see, ptrdiff_t base, ptrdiff_t lo, ptrdiff_t hi) {
+  ptrdiff_t x = mha__max_pos(lo - base, 0), end = mha__min_pos(hi - base, MHA__BLOCK);
+  for (; x < end; x++) see[x] = 1;
+}
+
+/* see[x] = 1 for each key of the block that the row sees, else 0; r->visible counts them.  Returns the keys from the
+   first to the last seen. */
+static mha__keys mha__see(unsigned char *see, mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
+  mha__keys keys = { MHA__BLOCK, 0 };
+  size_t    x;
+  mha__clear(see, MHA__BLOCK);
+  mha__see_span(see, base, r->first_lo, r->first_hi);
+  mha__see_span(see, base, r->lo, r->hi);
+  r->visible = 0;
+  for (x = 0; x < MHA__BLOCK; x++) {
+    size_t j;
+    if (!see[x]) continue;
+    j = (size_t)(base - kv0 + (ptrdiff_t)x);
+    if ((r->mask && !r->mask[j]) || (r->bias && mha__bits(r->bias[j]) == 0xff800000u)) {
+      see[x] = 0;
+      continue;
+    }
+    r->visible++;
+    keys.x0 = mha__min(keys.x0, x);
+    keys.x1 = x + 1;
+  }
+  return keys;
+}
+
+/* ---- Storage types ---- */
+
+static float mha__from_f16(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
+  if (exponent == 31) return mha__from_bits(sign | 0x7f800000u | fraction << 13);
+  if (exponent == 0) return mha__from_bits(sign | mha__bits((float)fraction * 5.96046448e-8f)); /* 2^-24: exact */
+  return mha__from_bits(sign | (exponent + 112u) << 23 | fraction << 13);
+}
+
+static uint16_t mha__to_f16(float x) {
+  const uint32_t u = mha__bits(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+  uint32_t       shift, m, half;
+  if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x1ffu)); /* NaN, made quiet */
+  if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);                     /* from 65520 on: infinity */
+  if (a >= 0x38800000u) {                                                      /* from 2^-14 on: normal */
+    m = a - (112u << 23);
+    shift = 13;
+  } else { /* a multiple of 2^-24 */
+    shift = 126u - (a >> 23);
+    if (shift > 24) return (uint16_t)sign; /* below 2^-25 */
+    m = (a & 0x7fffffu) | 0x800000u;
+  }
+  half = (uint32_t)1 << (shift - 1);
+  return (uint16_t)(sign | (m + half - 1 + (m >> shift & 1u)) >> shift);
+}
+
+static uint16_t mha__to_bf16(float x) {
+  const uint32_t u = mha__bits(x);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40u);
+  return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+
+/* out[c] = x[c] as float, for n elements that begin at element `at` of x */
+static void mha__widen(float *out, const void *x, int type, size_t at, size_t n) {
+  size_t c;
+  switch (type) {
+    case MHA_F32:
+      for (c = 0; c < n; c++) out[c] = ((const float *)x)[at + c];
+      break;
+    case MHA_F16:
+      for (c = 0; c < n; c++) out[c] = mha__from_f16(((const uint16_t *)x)[at + c]);
+      break;
+    case MHA_BF16:
+      for (c = 0; c < n; c++) out[c] = mha__from_bits((uint32_t)((const uint16_t *)x)[at + c] << 16);
+      break;
+    default:
+      for (c = 0; c < n; c++) out[c] = (float)((const signed char *)x)[at + c];
+  }
+}
+
+/* ---- A tile: some query rows of one kv head, taken through the blocks together ---- */
+
+typedef struct {
+  const mha__call    *a;
+  const mha__kernels *kernels;
+  size_t              rows;    /* most rows at once */
+  size_t              q_width; /* channels of the scaled queries held at once: d_k if `query` has room */
+  size_t              k_width; /* channels of K in the panel */
+  size_t              v_width; /* channels of V mixed at once */
+  mha__row           *row;     /* (rows) */
+  float              *query;   /* (rows, q_width) scaled */
+  float              *score;   /* (rows, 128) then the exponentials */
+  float              *mixed;   /* (rows, v_width) one block's p v */
+  float              *panel;   /* (k_width, 16) keys across, or (16, v_width) values */
+  unsigned char      *see;     /* (rows, 128) */
+
+  /* where it stands */
+  size_t     b, kv_head, n; /* n rows in use */
+  mha__place at;
+} mha__tile;
+
+/* Bytes of scratch per row with so many channels. */
+static size_t mha__row_bytes(size_t q_width, size_t v_width) {
+  size_t floats = mha__plus(mha__plus(q_width, v_width), MHA__BLOCK);
+  return mha__plus(mha__times(floats, sizeof(float)), sizeof(mha__row) + MHA__BLOCK);
+}
+
+static size_t mha__panel_bytes(size_t width) { return mha__times(width, MHA__PANEL * sizeof(float)); }
+
+/* Rows that can share a tile: those of a kv head's query heads in one batch member. */
+static size_t mha__tile_rows(const mha__call *a) { return mha__min(mha__times(a->d->q_len, a->group), MHA__ROWS); }
+
+/* Lay the scratch out in `bytes` bytes of aligned memory: in full width if four rows fit (or all there are), since a
+   panel then serves at least four rows; else in narrow panels, with as many whole rows as fit, or one in pieces. */
+static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
+  const size_t d_k = t->a->d->d_k, d_v = t->a->d_v, most = mha__tile_rows(t->a);
+  size_t       width = mha__max(d_k, d_v), row_bytes = mha__row_bytes(d_k, d_v);
+  float       *f;
+  t->q_width = d_k;
+  if (bytes < mha__plus(mha__panel_bytes(width), mha__times(row_bytes, mha__min(most, 4)))) {
+    width = mha__min(width, bytes < 2048 ? 4 : 16);
+    row_bytes = mha__row_bytes(d_k, mha__min(d_v, width));
+  }
+  t->k_width = mha__min(d_k, width);
+  t->v_width = mha__min(d_v, width);
+  bytes -= mha__panel_bytes(width);
+  t->rows = mha__min(bytes / row_bytes, most);
+  if (t->rows == 0) {
+    t->rows = 1;
+    t->q_width = mha__min(d_k, (bytes - mha__row_bytes(0, t->v_width)) / sizeof(float));
+  }
+  t->row = (mha__row *)memory;
+  f = (float *)(void *)(t->row + t->rows);
+  t->query = f, f += t->rows * t->q_width;
+  t->score = f, f += t->rows * MHA__BLOCK;
+  t->mixed = f, f += t->rows * t->v_width;
+  t->panel = f, f += width * MHA__PANEL;
+  t->see = (unsigned char *)f;
+}
+
+typedef union {
+  void         *align_pointer;
+  uint64_t      align_64;
+  unsigned char bytes[MHA_STACK_BYTES];
+} mha__stack;
+
+enum { MHA__WORK_ALIGN = 16 };
+
+/* Take the workspace, if it is larger, or the stack buffer. */
+static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack, void *work, size_t work_bytes) {
+  size_t n, skip = (MHA__WORK_ALIGN - (uintptr_t)work % MHA__WORK_ALIGN) % MHA__WORK_ALIGN;
+  if (!work && work_bytes) return MHA_ERR_WORK;
+  if (work_bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - work_bytes) return MHA_ERR_WORK;
+  for (n = 0; n < a->ranges; n++)
+    if (work_bytes && mha__overlap(work, work_bytes, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
+  t->a = a;
+  t->kernels = mha__active();
+  if (work_bytes > skip && work_bytes - skip > sizeof *stack) {
+    mha__lay_out(t, (unsigned char *)work + skip, work_bytes - skip);
+  } else {
+    mha__lay_out(t, stack, sizeof *stack);
+  }
+  skip %= sizeof(float);
+  if (t->q_width < a->d->d_k && work_bytes > skip && (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
+    t->query = (float *)(void *)((unsigned char *)work + skip); /* a workspace for one query row and little else */
+    t->q_width = a->d->d_k;
+  }
+  return a->in_place && t->q_width < a->d->d_k ? MHA_ERR_OVERLAP : MHA_OK;
+}
+
+/* Element index of row j, head h of batch b. */
+static size_t mha__at(mha_strides s, size_t b, size_t h, size_t row) {
+  return b * (size_t)s.batch + h * (size_t)s.head + row * (size_t)s.row;
+}
+
+static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) { return (size_t)(base - t->at.kv0 + (ptrdiff_t)x); }
+
+/* Scaled channels c0 .. c0 + n - 1 of a row's query. */
+static void mha__scale_query(float *out, const mha__row *r, size_t c0, size_t n, float factor) {
+  size_t c;
+  for (c = 0; c < n; c++) out[c] = r->q[c0 + c] * factor;
+}
+
+/* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the 16 that begin at x; the lanes of
+   other keys are 0. */
+static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0, size_t n) {
+  const mha__call *a = t->a;
+  float            some[16];
+  size_t           lane, c, m;
+  if (keys.x0 > x || keys.x1 < x + MHA__PANEL) mha__fill(t->panel, n * MHA__PANEL, 0.0f);
+  for (lane = 0; lane < MHA__PANEL; lane++) {
+    size_t from;
+    if (x + lane < keys.x0 || x + lane >= keys.x1) continue;
+    from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, x + lane)) + c0;
+    for (c = 0; c < n; c += m) {
+      size_t k;
+      m = mha__min(n - c, 16);
+      mha__widen(some, a->d->k, a->d->k_type, from + c, m);
+      for (k = 0; k < m; k++) t->panel[(c + k) * MHA__PANEL + lane] = some[k];
+    }
+  }
+}
+
+/* Stage "dot": score[row][x] = sum over channels of scaled query times key, for all rows of the tile and the given keys.
+   A scalar kernel reads float keys where they lie; all else goes through the panel. */
+static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
+  const mha__call *a = t->a;
+  const size_t     d_k = a->d->d_k;
+  const int        direct = t->kernels->lanes == 1 && a->d->k_type == MHA_F32;
+  const size_t     step = direct ? MHA__BLOCK : MHA__PANEL, width = mha__min(direct ? d_k : t->k_width, t->q_width);
+  size_t           x, c, r;
+  for (r = 0; r < t->n; r++) mha__fill(t->score + r * MHA__BLOCK, MHA__BLOCK, 0.0f);
+  for (x = keys.x0 / step * step; x < keys.x1; x += step)
+    for (c = 0; c < d_k; c += width) {
+      const size_t n = mha__min(width, d_k - c);
+      const float *q = t->query + c;
+      if (t->q_width < d_k) { /* one row, in pieces */
+        mha__scale_query(t->query, t->row, c, n, a->q_factor);
+        q = t->query;
+      }
+      if (direct) {
+        const float *k = (const float *)a->d->k + mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)) + c;
+        t->kernels->product(t->score + keys.x0, MHA__BLOCK, q, t->q_width, k, 1, (size_t)a->k.row, t->n, keys.x1 - keys.x0, n);
+      } else {
+        mha__load_keys(t, base, x, keys, c, n);
+        t->kernels->product(t->score + x, MHA__BLOCK, q, t->q_width, t->panel, MHA__PANEL, 1, t->n, MHA__PANEL, n);
+      }
+    }
+}
+
+/* Stages "shape" and "hide": scores become logits, hidden ones -inf. */
+static void mha__shape_and_hide(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys, size_t g0, size_t g1) {
+  const mha_desc      *d = t->a->d;
+  const mha__row      *row = &t->row[r];
+  const unsigned char *see = t->see + r * MHA__BLOCK;
+  const size_t         j = mha__key_index(t, base, keys.x0);
+  float               *score = t->score + r * MHA__BLOCK;
+  size_t               x;
+  if (d->k_scale || d->softcap != 0.0f || row->bias || d->alibi_slopes) {
+    mha__shaping how;
+    how.k_scale = d->k_scale ? d->k_scale + mha__at(d->k_scale_stride, t->b, t->kv_head, j) : NULL;
+    how.k_scale_step = (size_t)d->k_scale_stride.row;
+    how.cap_log2e = t->a->cap_log2e;
+    how.bias = row->bias ? row->bias + j : NULL;
+    how.alibi = d->alibi_slopes != NULL;
+    how.slope = how.alibi ? d->alibi_slopes[row->h] : 0.0f;
+    how.distance = row->pos - (base + (ptrdiff_t)keys.x0);
+    t->kernels->shape(score, keys.x0, keys.x1, &how);
+  }
+  if (row->visible == g1 - g0) return;
+  for (x = g0; x < g1; x++)
+    if (!see[x]) score[x] = -MHA__INF;
+}
+
+/* p_j of int8 values take the scale of their token, and a hidden one stays 0 whatever the scale beside it. */
+static void mha__scale_weights(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys) {
+  const mha_desc      *d = t->a->d;
+  const unsigned char *see = t->see + r * MHA__BLOCK;
+  float               *p = t->score + r * MHA__BLOCK;
+  size_t               x;
+  for (x = keys.x0; x < keys.x1; x++)
+    if (see[x]) p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, t->kv_head, mha__key_index(t, base, x))];
+}
+
+static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
+  size_t   k, c;
+  uint32_t bad = 0;
+  for (k = 0; k < rows; k++, v += row)
+    for (c = 0; c < n; c++) bad |= (uint32_t)!mha__is_finite(v[c]);
+  return !bad;
+}
+
+/* mixed[row][c] += p v over `keys`, of which the values begin at v, for rows that see each key that is not finite. */
+static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, mha__keys keys, size_t n) {
+  size_t r, x, end;
+  for (r = 0; r < t->n; r++) {
+    const unsigned char *see = t->see + r * MHA__BLOCK;
+    for (x = keys.x0; x < keys.x1; x = end) {
+      for (end = x + 1; end < keys.x1 && see[end] == see[x]; end++) {}
+      if (!see[x]) continue;
+      t->kernels->product(t->mixed + r * t->v_width, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK,
+                          v + (x - keys.x0) * v_row, v_row, 1, 1, n, end - x);
+    }
+  }
+}
+
+/* Stages "mix" and "fold": o of each row takes in this block's p v.
+
+   A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or infinite.  So where
+   a row hides keys, V is looked through, and such a piece of it is mixed key by key. */
+static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
+  const mha__call *a = t->a;
+  const int        direct = a->d->v_type == MHA_F32;
+  const size_t     step = direct ? MHA__BLOCK : MHA__PANEL;
+  size_t           c, x, r;
+  int              hides = 0;
+  for (r = 0; r < t->n; r++) hides |= t->row[r].visible && t->row[r].visible < keys.x1 - keys.x0;
+  for (c = 0; c < a->d_v; c += t->v_width) {
+    const size_t n = mha__min(t->v_width, a->d_v - c);
+    mha__fill(t->mixed, t->n * t->v_width, 0.0f);
+    for (x = keys.x0; x < keys.x1; x += step) {
+      const mha__keys some = { x, mha__min(x + step, keys.x1) };
+      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c, count = some.x1 - some.x0;
+      const float    *v = t->panel;
+      size_t          v_row = n, k;
+      if (direct) {
+        v = (const float *)a->d->v + from;
+        v_row = (size_t)a->v.row;
+      } else {
+        for (k = 0; k < count; k++) mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * (size_t)a->v.row, n);
+      }
+      if (hides && !mha__all_finite(v, v_row, count, n)) {
+        mha__mix_visible(t, v, v_row, some, n);
+      } else {
+        t->kernels->product(t->mixed, t->v_width, t->score + x, MHA__BLOCK, v, v_row, 1, t->n, n, count);
+      }
+    }
+    for (r = 0; r < t->n; r++)
+      if (t->row[r].visible) t->kernels->fold_values(&t->row[r], t->row[r].o + c, t->mixed + r * t->v_width, n);
+  }
+}
+
+/* Take the rows of the tile through the block of positions base .. base + 127. */
+static void mha__block(mha__tile *t, ptrdiff_t base) {
+  mha__keys keys = { MHA__BLOCK, 0 };
+  size_t    r, x, g0, g1;
+  for (r = 0; r < t->n; r++) {
+    const mha__keys seen = mha__see(t->see + r * MHA__BLOCK, &t->row[r], base, t->at.kv0);
+    keys.x0 = mha__min(keys.x0, seen.x0);
+    keys.x1 = mha__max(keys.x1, seen.x1);
+  }
+  if (keys.x0 >= keys.x1) return; /* hidden from all rows: K and V are not read */
+  g0 = keys.x0 / MHA__PANEL * MHA__PANEL;
+  g1 = (keys.x1 + MHA__PANEL - 1) / MHA__PANEL * MHA__PANEL;
+  mha__dot(t, base, keys);
+  for (r = 0; r < t->n; r++) {
+    mha__row *row = &t->row[r];
+    float    *score = t->score + r * MHA__BLOCK, m, l;
+    if (!row->visible) continue;
+    mha__shape_and_hide(t, r, base, keys, g0, g1);
+    if (row->weights) /* the logits wait there for the row's final maximum */
+      for (x = keys.x0; x < keys.x1; x++) row->weights[mha__key_index(t, base, x)] = score[x];
+    t->kernels->softmax(score, g0, g1, &m, &l);
+    t->kernels->fold(row, m, l);
+    row->sees = 1;
+    if (t->a->d->v_type == MHA_S8) mha__scale_weights(t, r, base, keys);
+  }
+  mha__mix(t, base, keys);
+}
+
+static void mha__enter_batch(mha__tile *t, size_t b) {
+  t->b = b;
+  t->at = mha__place_of(t->a->d, b);
+}
+
+/* Point r at row i of query head h, with nothing folded yet. */
+static void mha__begin_row(const mha__tile *t, mha__row *r, size_t h, size_t i) {
+  const mha__call *a = t->a;
+  const mha_desc  *d = a->d;
+  const size_t     flat = (t->b * d->q_heads + h) * d->q_len + i;
+  mha__span(r, d, &t->at, i);
+  r->h = h;
+  r->q = d->q + mha__at(a->q, t->b, h, i);
+  r->o = d->o + mha__at(a->o, t->b, h, i);
+  r->mask = d->mask ? d->mask + mha__at(d->mask_stride, t->b, h, i) : NULL;
+  r->bias = d->bias ? d->bias + mha__at(d->bias_stride, t->b, h, i) : NULL;
+  r->weights = d->weights ? d->weights + flat * d->kv_len : NULL;
+  r->lse = d->lse ? d->lse + flat : NULL;
+  r->m = -MHA__FLT_MAX;
+  r->l = 0.0f;
+  r->sees = 0;
+}
+
+/* Rows first .. first + n - 1 of the kv head, counted as query row * group + head in the group, become the tile. */
+static void mha__begin_tile(mha__tile *t, size_t kv_head, size_t first, size_t n) {
+  const mha__call *a = t->a;
+  size_t           r;
+  t->kv_head = kv_head;
+  t->n = n;
+  for (r = 0; r < n; r++) {
+    mha__begin_row(t, &t->row[r], kv_head * a->group + (first + r) % a->group, (first + r) / a->group);
+    if (t->q_width == a->d->d_k) mha__scale_query(t->query + r * t->q_width, &t->row[r], 0, t->q_width, a->q_factor);
+  }
+}
+
+/* Positions lo .. hi - 1 that some row of the tile may see, of those from the first keys or of the others. */
+typedef struct {
+  ptrdiff_t lo, hi;
+} mha__reach;
+
+static void mha__widen_reach(mha__reach *reach, ptrdiff_t lo, ptrdiff_t hi) {
+  if (lo >= hi) return;
+  if (reach->lo >= reach->hi) {
+    reach->lo = lo;
+    reach->hi = hi;
+    return;
+  }
+  reach->lo = mha__min_pos(reach->lo, lo);
+  reach->hi = mha__max_pos(reach->hi, hi);
+}
+
+/* All blocks that the tile may see, ascending: two stretches where keep_first lies far before the window. */
+static void mha__walk(mha__tile *t) {
+  mha__reach first = { 0, 0 }, other = { 0, 0 }, swap;
+  ptrdiff_t  base, done;
+  size_t     r;
+  for (r = 0; r < t->n; r++) {
+    mha__widen_reach(&first, t->row[r].first_lo, t->row[r].first_hi);
+    mha__widen_reach(&other, t->row[r].lo, t->row[r].hi);
+  }
+  if (first.lo >= first.hi || (other.lo < other.hi && other.lo < first.lo)) {
+    swap = first;
+    first = other;
+    other = swap;
+  }
+  if (first.lo >= first.hi) return;
+  for (base = mha__block_base(first.lo); base < first.hi; base += MHA__BLOCK) mha__block(t, base);
+  done = base;
+  if (other.lo >= other.hi) return;
+  for (base = mha__max_pos(done, mha__block_base(other.lo)); base < other.hi; base += MHA__BLOCK) mha__block(t, base);
+}
+
+/* The logits in the row's weights become its softmax. */
+static void mha__finish_weights(const mha__tile *t, mha__row *row, unsigned char *see, float r) {
+  const size_t len = t->at.len, kv_len = t->a->d->kv_len;
+  ptrdiff_t    base;
+  size_t       x, j = 0;
+  for (base = mha__block_base(t->at.kv0); j < len; base += MHA__BLOCK) {
+    const mha__keys keys = mha__see(see, row, base, t->at.kv0);
+    const size_t    end = mha__min(mha__key_index(t, base, MHA__BLOCK), len);
+    if (row->visible)
+      t->kernels->weigh(row->weights + mha__key_index(t, base, keys.x0), keys.x1 - keys.x0, row->m, r);
+    for (x = j + MHA__BLOCK - mha__key_index(t, base, MHA__BLOCK); j < end; j++, x++)
+      if (!see[x]) row->weights[j] = 0.0f;
+  }
+  mha__fill(row->weights + len, kv_len - len, 0.0f);
+}
+
+/* Stage "store": o, LSE and weights of a row whose blocks are all folded. */
+static void mha__finish_row(const mha__tile *t, mha__row *row, unsigned char *see) {
+  const mha_desc *d = t->a->d;
+  float           r;
+  if (!row->sees) {
+    mha__fill(row->o, t->a->d_v, 0.0f);
+    if (row->lse) *row->lse = d->sinks ? d->sinks[row->h] : -MHA__INF;
+    if (row->weights) mha__fill(row->weights, d->kv_len, 0.0f);
+    return;
+  }
+  if (d->sinks) {
+    t->kernels->fold_sink(row, d->sinks[row->h]);
+    t->kernels->fold_values(row, row->o, NULL, t->a->d_v);
+  }
+  r = 1.0f / row->l;
+  t->kernels->normalise(row->o, t->a->d_v, r);
+  if (row->lse) *row->lse = t->kernels->log_sum(row->m, row->l);
+  if (row->weights) mha__finish_weights(t, row, see, r);
+}
+
+static void mha__attend_rows(mha__tile *t, size_t kv_head, size_t first, size_t end) {
+  size_t r;
+  for (; first < end; first += t->n) {
+    mha__begin_tile(t, kv_head, first, mha__min(t->rows, end - first));
+    for (r = 0; r < t->n; r++) mha__fill(t->row[r].o, t->a->d_v, 0.0f);
+    mha__walk(t);
+    for (r = 0; r < t->n; r++) mha__finish_row(t, &t->row[r], t->see);
+  }
+}
+
+/* ---- Sharing the work ---- */
+
+/* The first of share `part` when n things are cut into `parts` shares; share `parts` begins at n. */
+static uint64_t mha__share(uint64_t n, size_t part, size_t parts) {
+  const uint64_t rest = n % parts;
+  return n / parts * part + (part < rest ? part : rest);
+}
+
+/* What one query row of the batch member costs, in keys: 16 for itself. */
+static uint64_t mha__row_cost(const mha__tile *t, size_t i) {
+  mha__row r;
+  mha__span(&r, t->a->d, &t->at, i);
+  return mha__span_keys(&r) + 16;
+}
+
+static uint64_t mha__head_cost(const mha__tile *t) {
+  uint64_t cost = 0;
+  size_t   i;
+  for (i = 0; i < t->a->d->q_len; i++) cost += mha__row_cost(t, i);
+  return cost;
+}
+
+/* How many rows of a kv head (query row * group + head in the group) begin before `limit`, if the first begins at 0. */
+static size_t mha__rows_before(const mha__tile *t, uint64_t limit) {
+  const size_t group = t->a->group;
+  size_t       i;
+  for (i = 0; i < t->a->d->q_len; i++) {
+    const uint64_t cost = mha__row_cost(t, i);
+    if (limit <= cost * group) return i * group + (size_t)((limit + cost - 1) / cost);
+    limit -= cost * group;
+  }
+  return i * group;
+}
+
+static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
+  const mha__call *a = t->a;
+  const size_t     all = a->d->q_len * a->group;
+  uint64_t         total = 0, at = 0, from, to;
+  size_t           b, h;
+  for (b = 0; b < a->d->batch; b++) {
+    mha__enter_batch(t, b);
+    total += mha__head_cost(t) * a->d->q_heads;
+  }
+  from = mha__share(total, part, parts);
+  to = mha__share(total, part + 1, parts);
+  for (b = 0; b < a->d->batch; b++) {
+    uint64_t cost;
+    mha__enter_batch(t, b);
+    cost = mha__head_cost(t) * a->group;
+    for (h = 0; h < a->kv_heads; h++, at += cost) {
+      if (at >= to || at + cost <= from) continue;
+      mha__attend_rows(t, h, at < from ? mha__rows_before(t, from - at) : 0, at + cost > to ? mha__rows_before(t, to - at) : all);
+    }
+  }
+}
+
+static void mha__attend_all(mha__tile *t) {
+  const mha__call *a = t->a;
+  size_t           b, h;
+  for (b = 0; b < a->d->batch; b++) {
+    mha__enter_batch(t, b);
+    for (h = 0; h < a->kv_heads; h++) mha__attend_rows(t, h, 0, a->d->q_len * a->group);
+  }
+}
+
+/* ---- One long row on several threads: block results in shared memory ----
+
+   Of each row and each block (of the longest row) the floats m, l and o (d_v); m is -inf where the row sees no key of
+   the block, which no block that it sees can have. */
+
+static size_t mha__blocks_at_most(const mha__call *a) { return a->d->kv_len / MHA__BLOCK + 2; }
+
+static size_t mha__shared_floats(const mha__call *a) {
+  return mha__times(mha__times(a->rows, mha__blocks_at_most(a)), mha__plus(a->d_v, 2));
+}
+
+static mha_status mha__resolve_keys(mha__call *a, const mha_desc *d, size_t *bytes) {
+  mha_status status = mha__resolve(a, d);
+  if (status) return status;
+  if (d->weights) return MHA_ERR_OPTION;
+  *bytes = mha__shared_floats(a) ? mha__plus(mha__times(mha__shared_floats(a), sizeof(float)), sizeof(float) - 1) : 0;
+  return *bytes <= MHA__SIZE_LIMIT ? MHA_OK : MHA_ERR_RANGE;
+}
+
+static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared, size_t shared_bytes) {
+  size_t n;
+  if ((!shared && shared_bytes) || shared_bytes < needed) return MHA_ERR_WORK;
+  for (n = 0; n < a->ranges; n++)
+    if (needed && mha__overlap(shared, needed, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
+  return MHA_OK;
+}
+
+/* The results of the n-th block of row i of head h. */
+static float *mha__shared_block(const mha__tile *t, void *shared, size_t h, size_t i, size_t n) {
+  const mha__call *a = t->a;
+  const size_t     flat = (t->b * a->d->q_heads + h) * a->d->q_len + i;
+  unsigned char   *p = (unsigned char *)shared + (sizeof(float) - (uintptr_t)shared % sizeof(float)) % sizeof(float);
+  return (float *)(void *)p + (flat * mha__blocks_at_most(a) + n) * (a->d_v + 2);
+}
+
+/* Blocks of the batch member that some row may see, counted from that of key 0. */
+typedef struct {
+  size_t first, end;
+} mha__blocks;
+
+static mha__blocks mha__blocks_seen(const mha__tile *t) {
+  const ptrdiff_t base = mha__block_base(t->at.kv0);
+  mha__blocks     blocks = { 0, 0 };
+  mha__reach      reach = { 0, 0 };
+  mha__row        r;
+  size_t          i;
+  for (i = 0; i < t->a->d->q_len; i++) {
+    mha__span(&r, t->a->d, &t->at, i);
+    mha__widen_reach(&reach, r.first_lo, r.first_hi);
+    mha__widen_reach(&reach, r.lo, r.hi);
+  }
+  if (reach.lo >= reach.hi) return blocks;
+  blocks.first = (size_t)(reach.lo - base) / MHA__BLOCK;
+  blocks.end = ((size_t)(reach.hi - base) + MHA__BLOCK - 1) / MHA__BLOCK;
+  return blocks;
+}
+
+/* A block's result is what folding it into a fresh row leaves: fold(-FLT_MAX, 0, 0) with (m, l, o) gives (m, l, o). */
+static void mha__keys_rows(mha__tile *t, size_t kv_head, mha__blocks blocks, void *shared) {
+  const mha__call *a = t->a;
+  const size_t     all = a->d->q_len * a->group;
+  size_t           first, n, r;
+  for (first = 0; first < all; first += t->n) {
+    mha__begin_tile(t, kv_head, first, mha__min(t->rows, all - first));
+    for (n = blocks.first; n < blocks.end; n++) {
+      for (r = 0; r < t->n; r++) {
+        mha__row *row = &t->row[r];
+        row->o = mha__shared_block(t, shared, row->h, (first + r) / a->group, n) + 2;
+        row->m = -MHA__FLT_MAX;
+        row->l = 0.0f;
+        row->sees = 0;
+        mha__fill(row->o, a->d_v, 0.0f);
+      }
+      mha__block(t, mha__block_base(t->at.kv0) + (ptrdiff_t)(n * MHA__BLOCK));
+      for (r = 0; r < t->n; r++) {
+        t->row[r].o[-2] = t->row[r].sees ? t->row[r].m : -MHA__INF;
+        t->row[r].o[-1] = t->row[r].l;
+      }
+    }
+  }
+}
+
+static void mha__join_row(mha__tile *t, size_t h, size_t i, mha__blocks blocks, void *shared) {
+  mha__row row;
+  size_t   n;
+  mha__begin_row(t, &row, h, i);
+  mha__fill(row.o, t->a->d_v, 0.0f);
+  for (n = blocks.first; n < blocks.end; n++) {
+    const float *block = mha__shared_block(t, shared, h, i, n);
+    if (mha__bits(block[0]) == 0xff800000u) continue;
+    t->kernels->fold(&row, block[0], block[1]);
+    t->kernels->fold_values(&row, row.o, block + 2, t->a->d_v);
+    row.sees = 1;
+  }
+  mha__finish_row(t, &row, NULL);
+}
+
+/* ---- Public functions, as declared ---- */
+
+MHADEF const char *mha_strerror(mha_status status) {
+  switch (status) {
+    case MHA_OK: return "success";
+    case MHA_ERR_NULL: return "a required pointer is NULL";
+    case MHA_ERR_SHAPE: return "a size that must be at least 1 is 0";
+    case MHA_ERR_HEADS: return "the number of heads does not divide what it must divide";
+    case MHA_ERR_STRIDE: return "a stride is negative, or elements of the output coincide";
+    case MHA_ERR_RANGE: return "sizes, strides or positions are too large";
+    case MHA_ERR_VALUE: return "a scale, soft cap or number to quantise is not finite, or the soft cap is negative";
+    case MHA_ERR_FLAG: return "an unknown flag";
+    case MHA_ERR_TYPE: return "an unknown storage type";
+    case MHA_ERR_OPTION: return "an option that would be ignored or that contradicts another";
+    case MHA_ERR_LENGTH: return "a length in kv_lens exceeds kv_len";
+    case MHA_ERR_PART: return "part is not below parts";
+    case MHA_ERR_WORK: return "a workspace is NULL but has a size, or shared memory is too small";
+    case MHA_ERR_OVERLAP: return "an output overlaps an input, another output or the workspace";
+    case MHA_ERR_ALIGN: return "a pointer is not aligned for its element type";
+  }
+  return "unknown mha_status";
+}
+
+/* What split and merge have in common: sizes that fit, two arrays of that many elements, disjoint. */
+static mha_status mha__check_copy(const void *out, size_t out_size, const void *in, size_t in_size, size_t n) {
+  const size_t out_bytes = mha__times(n, out_size), in_bytes = mha__times(n, in_size);
+  if (out_bytes > MHA__SIZE_LIMIT || in_bytes > MHA__SIZE_LIMIT) return MHA_ERR_RANGE;
+  if (n == 0) return MHA_OK;
+  if (!out || !in) return MHA_ERR_NULL;
+  if ((uintptr_t)out % out_size || (uintptr_t)in % in_size) return MHA_ERR_ALIGN;
+  if ((uintptr_t)out > (uintptr_t)-1 - out_bytes || (uintptr_t)in > (uintptr_t)-1 - in_bytes) return MHA_ERR_RANGE;
+  return mha__overlap(out, out_bytes, in, in_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+}
+
+MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads, size_t d_k) {
+  size_t     h, i, c;
+  mha_status status;
+  if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+  status = mha__check_copy(heads, sizeof *heads, x, sizeof *x, mha__times(seq_len, mha__times(num_heads, d_k)));
+  if (status) return status;
+  for (h = 0; h < num_heads; h++)
+    for (i = 0; i < seq_len; i++)
+      for (c = 0; c < d_k; c++) heads[(h * seq_len + i) * d_k + c] = x[(i * num_heads + h) * d_k + c];
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len, size_t num_heads,
+                           size_t d_k) {
+  mha_desc    d;
+  mha_strides heads;
+  if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+  heads.batch = 0;
+  heads.row = (ptrdiff_t)mha__min(d_k, MHA__SIZE_LIMIT);
+  heads.head = (ptrdiff_t)mha__min(mha__times(seq_len, d_k), MHA__SIZE_LIMIT);
+  mha__clear(&d, sizeof d);
+  d.batch = 1;
+  d.q_heads = num_heads;
+  d.q_len = d.kv_len = seq_len;
+  d.d_k = d_k;
+  d.o = out, d.o_stride = heads;
+  d.q = q, d.q_stride = heads;
+  d.k = k, d.k_stride = heads;
+  d.v = v, d.v_stride = heads;
+  return mha_attend(&d, NULL, 0);
+}
+
+MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads, size_t d_k) {
+  size_t     h, i, c;
+  mha_status status;
+  if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+  status = mha__check_copy(x, sizeof *x, heads, sizeof *heads, mha__times(seq_len, mha__times(num_heads, d_k)));
+  if (status) return status;
+  for (h = 0; h < num_heads; h++)
+    for (i = 0; i < seq_len; i++)
+      for (c = 0; c < d_k; c++) x[(i * num_heads + h) * d_k + c] = heads[(h * seq_len + i) * d_k + c];
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v, size_t seq_len,
+                                           size_t d_model, size_t num_heads) {
+  mha_desc d;
+  if (!num_heads || !d_model) return MHA_ERR_SHAPE;
+  if (d_model % num_heads) return MHA_ERR_HEADS;
+  mha__clear(&d, sizeof d);
+  d.batch = 1;
+  d.q_heads = num_heads;
+  d.q_len = d.kv_len = seq_len;
+  d.d_k = d_model / num_heads;
+  d.o = out;
+  d.q = q;
+  d.k = k;
+  d.v = v;
+  return mha_attend(&d, NULL, 0);
+}
+
+MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes) {
+  return mha_attend_part(d, 0, 1, work, work_bytes);
+}
+
+MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work, size_t work_bytes) {
+  mha__stack stack;
+  mha__call  a;
+  mha__tile  t;
+  mha_status status = mha__resolve(&a, d);
+  if (status) return status;
+  if (part >= parts) return MHA_ERR_PART;
+  if ((status = mha__begin(&t, &a, &stack, work, work_bytes)) != MHA_OK) return status;
+  if (!a.rows) return MHA_OK;
+  if (parts == 1) mha__attend_all(&t);
+  else mha__attend_share(&t, part, parts);
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_check(const mha_desc *d) {
+  mha__call a;
+  return mha__resolve(&a, d);
+}
+
+MHADEF size_t mha_work_bytes(const mha_desc *d) {
+  mha__call a;
+  size_t    bytes;
+  if (mha__resolve(&a, d) || !a.rows) return 0;
+  bytes = mha__times(mha__tile_rows(&a), mha__row_bytes(d->d_k, a.d_v));
+  bytes = mha__plus(bytes, mha__panel_bytes(mha__max(d->d_k, a.d_v)));
+  return mha__min(mha__plus(bytes, MHA__WORK_ALIGN), MHA__SIZE_LIMIT);
+}
+
+MHADEF size_t mha_keys_bytes(const mha_desc *d) {
+  mha__call a;
+  size_t    bytes;
+  return mha__resolve_keys(&a, d, &bytes) ? 0 : bytes;
+}
+
+MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared, size_t shared_bytes) {
+  mha__stack stack;
+  mha__call  a;
+  mha__tile  t;
+  size_t     b, h, bytes;
+  mha_status status = mha__resolve_keys(&a, d, &bytes);
+  if (status) return status;
+  if (part >= parts) return MHA_ERR_PART;
+  if ((status = mha__check_shared(&a, bytes, shared, shared_bytes)) != MHA_OK) return status;
+  if (!a.rows) return MHA_OK;
+  a.in_place = 0; /* o is not written here */
+  if ((status = mha__begin(&t, &a, &stack, NULL, 0)) != MHA_OK) return status;
+  for (b = 0; b < d->batch; b++) {
+    mha__blocks all, mine;
+    mha__enter_batch(&t, b);
+    all = mha__blocks_seen(&t);
+    mine.first = all.first + (size_t)mha__share(all.end - all.first, part, parts);
+    mine.end = all.first + (size_t)mha__share(all.end - all.first, part + 1, parts);
+    for (h = 0; h < a.kv_heads; h++) mha__keys_rows(&t, h, mine, shared);
+  }
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_attend_join(const mha_desc *d, void *shared, size_t shared_bytes) {
+  mha__call  a;
+  mha__tile  t;
+  size_t     b, h, i, bytes;
+  mha_status status = mha__resolve_keys(&a, d, &bytes);
+  if (status) return status;
+  if ((status = mha__check_shared(&a, bytes, shared, shared_bytes)) != MHA_OK) return status;
+  if (!a.rows) return MHA_OK;
+  t.a = &a;
+  t.kernels = mha__active();
+  for (b = 0; b < d->batch; b++) {
+    mha__blocks blocks;
+    mha__enter_batch(&t, b);
+    blocks = mha__blocks_seen(&t);
+    for (h = 0; h < d->q_heads; h++)
+      for (i = 0; i < d->q_len; i++) mha__join_row(&t, h, i, blocks, shared);
+  }
+  return MHA_OK;
+}
+
+/* The upper half of a 128-bit product. */
+static uint64_t mha__mul_high(uint64_t a, uint64_t b) {
+  const uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+  const uint64_t middle = a1 * b0 + (a0 * b0 >> 32), other = a0 * b1 + (middle & 0xffffffffu);
+  return a1 * b1 + (middle >> 32) + (other >> 32);
+}
+
+/* The float nearest to 2^-(whole + fraction / 2^64), in integers: exp(-y) = 1 - y + y^2/2! - ... with y = fraction ln 2,
+   in units of 2^-63, of which the rounding of 24 terms takes less than 2^5; a float needs 2^39. */
+static float mha__negative_power(unsigned whole, uint64_t fraction) {
+  const uint64_t y = mha__mul_high(fraction, ((uint64_t)0xb17217f7u << 32) | 0xd1cf79acu); /* ln 2 * 2^64 */
+  uint64_t       term = (uint64_t)1 << 63, sum = term;
+  unsigned       k;
+  for (k = 1; k <= 24; k++) {
+    term = mha__mul_high(term, y) / k;
+    sum = k % 2 ? sum - term : sum + term;
+  }
+  return (float)sum * mha__from_bits((uint32_t)(64 - whole) << 23);
+}
+
+MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads) {
+  const size_t bytes = mha__times(q_heads, sizeof(float));
+  unsigned     t = 0; /* 2^t heads or more */
+  size_t       h;
+  if (!q_heads) return MHA_ERR_SHAPE;
+  if (!slopes) return MHA_ERR_NULL;
+  if (bytes > MHA__SIZE_LIMIT || (uintptr_t)slopes > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
+  if ((uintptr_t)slopes % sizeof(float)) return MHA_ERR_ALIGN;
+  while (q_heads >> t > 1) t++;
+  for (h = 0; h < q_heads; h++) {
+    const size_t   extra = h >> t; /* 1 beyond the power of two, where every second slope of the next one follows */
+    const uint64_t n = extra ? 2 * ((uint64_t)h - ((uint64_t)1 << t)) + 1 : (uint64_t)h + 1;
+    const unsigned shift = t + (unsigned)extra; /* the slope is 2^-(8 n / 2^shift) */
+    slopes[h] = mha__negative_power((unsigned)(8 * n >> shift), shift ? 8 * n << (64 - shift) : 0);
+  }
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_f16_from_f32(uint16_t *out, const float *in, size_t n) {
+  size_t     k;
+  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  if (status) return status;
+  for (k = 0; k < n; k++) out[k] = mha__to_f16(in[k]);
+  return MHA_OK;
+}
+
+MHADEF mha_status mha_bf16_from_f32(uint16_t *out, const float *in, size_t n) {
+  size_t     k;
+  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  if (status) return status;
+  for (k = 0; k < n; k++) out[k] = mha__to_bf16(in[k]);
+  return MHA_OK;
+}
+
+static mha_status mha__widen_all(float *out, const uint16_t *in, int type, size_t n) {
+  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  if (!status) mha__widen(out, in, type, 0, n);
+  return status;
+}
+
+MHADEF mha_status mha_f32_from_f16(float *out, const uint16_t *in, size_t n) { return mha__widen_all(out, in, MHA_F16, n); }
+MHADEF mha_status mha_f32_from_bf16(float *out, const uint16_t *in, size_t n) { return mha__widen_all(out, in, MHA_BF16, n); }
+
+/* To the nearest integer, ties to even, for |x| <= 2^21: adding 1.5 * 2^23 leaves no bit for a fraction. */
+static int mha__round(float x) {
+#ifdef MHA__EXCESS
+  volatile
+#endif
+      float t = x + 12582912.0f;
+  return (int)((int32_t)(mha__bits(t) & 0x7fffffu) - 0x400000);
+}
+
+MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *x, size_t rows, size_t cols) {
+  const size_t n = mha__times(rows, cols), scale_bytes = mha__times(rows, sizeof *scales);
+  size_t       r, c;
+  mha_status   status = mha__check_copy(out, sizeof *out, x, sizeof *x, n);
+  if (!status) status = mha__check_copy(scales, sizeof *scales, x, n ? sizeof *x : 1, n ? rows : 0);
+  if (status) return status;
+  if (rows && !scales) return MHA_ERR_NULL;
+  if (n && (mha__overlap(scales, scale_bytes, x, n * sizeof *x) || mha__overlap(scales, scale_bytes, out, n))) return MHA_ERR_OVERLAP;
+  for (r = 0; r < n; r++)
+    if (!mha__is_finite(x[r])) return MHA_ERR_VALUE;
+  for (r = 0; r < rows; r++) {
+    const float *from = x + r * cols;
+    float        most = 0.0f, scale;
+    for (c = 0; c < cols; c++) {
+      const float size = mha__from_bits(mha__bits(from[c]) & 0x7fffffffu);
+      most = size > most ? size : most;
+    }
+    scale = most / 127.0f;
+    scale = scale > 1.17549435e-38f ? scale : 1.17549435e-38f; /* 2^-126: no division by 0, no loss in subnormals */
+    for (c = 0; c < cols; c++) out[r * cols + c] = (signed char)mha__round(from[c] / scale);
+    scales[r] = scale;
+  }
+  return MHA_OK;
+}
+
+MHADEF size_t mha_desc_bytes(void) { return sizeof(mha_desc); }
+
+MHADEF const char *mha_isa(void) { return mha__active()->isa; }
+
+MHADEF const char *mha_numerics(void) { return mha__active()->numerics; }
+
+#endif /* the implementation */
+
+#else /* MHA__ISA is set */
+
+/* == Kernels ==
+
+   Compiled once per instruction set.  Parameters, undefined again at the end:
+      MHA__ISA    suffix of every function here
+      MHA__LANES  floats per vector: 1, 4 or 8
+      MHA__ATTR   what every function here must carry for the compiler to accept the instructions
+
+   The first half names the instructions, the second is the algorithm and has no #if. */
+
+/* ---- Half one: the instructions ---- */
+
+#ifdef MHA__EXCESS
+#  define MHA__NUMERICS "excess precision"
+#elif MHA__LANES > 1 ? !defined(MHA_NO_FMA) : defined(MHA__HARDWARE_FMA)
+#  define MHA__NUMERICS "hardware fma"
+#elif defined(MHA_EXACT_FMA) && MHA__LANES == 1
+#  define MHA__NUMERICS "software fma"
+#else
+#  define MHA__NUMERICS "multiply then add"
+#endif
+
+#if MHA__LANES == 1
+#  define mha__v             float
+#  define mha__load(p)       (*(p))
+#  define mha__store(p, a)   (*(p) = (a))
+#  define mha__set(x)        (x)
+#  define mha__add(a, b)     ((a) + (b))
+#  define mha__sub(a, b)     ((a) - (b))
+#  define mha__mul(a, b)     ((a) * (b))
+#  define mha__div(a, b)     ((a) / (b))
+#  define mha__larger(a, b)  ((a) > (b) ? (a) : (b))          /* b if either is NaN */
+#  define mha__where_ge(a, b, x, y) ((a) >= (b) ? (x) : (y))  /* y if either is NaN */
+#  define mha__shift23(a)    mha__from_bits(mha__bits(a) << 23)
+#  if defined(MHA__HARDWARE_FMA)
+#    define mha__fma(a, b, c) __builtin_fmaf(a, b, c)         /* a * b + c, rounded once */
+#  elif defined(MHA_EXACT_FMA)
+#    define mha__fma(a, b, c) mha__soft_fma(a, b, c)
+#  else
+#    define mha__fma(a, b, c) mha__mul_add(a, b, c)           /* rounded twice */
+MHA__INLINE float mha__mul_add(float a, float b, float c) {
+  const float product = a * b;
+  return product + c;
+}
+#  endif
+#elif defined(MHA__NEON)
+#  define mha__v             float32x4_t
+#  define mha__load(p)       vld1q_f32(p)
+#  define mha__store(p, a)   vst1q_f32(p, a)
+#  define mha__set(x)        vdupq_n_f32(x)
+#  define mha__add(a, b)     vaddq_f32(a, b)
+#  define mha__sub(a, b)     vsubq_f32(a, b)
+#  define mha__mul(a, b)     vmulq_f32(a, b)
+#  define mha__div(a, b)     vdivq_f32(a, b)
+#  define mha__larger(a, b)  vbslq_f32(vcgtq_f32(a, b), a, b)
+#  define mha__where_ge(a, b, x, y) vbslq_f32(vcgeq_f32(a, b), x, y)
+#  define mha__shift23(a)    vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(a), 23))
+#  ifdef MHA_NO_FMA
+#    define mha__fma(a, b, c) vaddq_f32(vmulq_f32(a, b), c)
+#  else
+#    define mha__fma(a, b, c) vfmaq_f32(c, a, b)
+#  endif
+#else
+#  define mha__v             __m256
+#  define mha__load(p)       _mm256_loadu_ps(p)
+#  define mha__store(p, a)   _mm256_storeu_ps(p, a)
+#  define mha__set(x)        _mm256_set1_ps(x)
+#  define mha__add(a, b)     _mm256_add_ps(a, b)
+#  define mha__sub(a, b)     _mm256_sub_ps(a, b)
+#  define mha__mul(a, b)     _mm256_mul_ps(a, b)
+#  define mha__div(a, b)     _mm256_div_ps(a, b)
+#  define mha__larger(a, b)  _mm256_max_ps(a, b)
+#  define mha__where_ge(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GE_OQ))
+#  define mha__shift23(a)    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23))
+#  ifdef MHA_NO_FMA
+#    define mha__fma(a, b, c) _mm256_add_ps(_mm256_mul_ps(a, b), c)
+#  else
+#    define mha__fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#  endif
+#endif
+
+/* The sum must be rounded to float even where registers hold more. */
+#ifdef MHA__EXCESS
+#  define MHA__ROUNDED volatile mha__v
+#else
+#  define MHA__ROUNDED mha__v
+#endif
+
+/* ---- Half two: the algorithm ---- */
+
+/* n lanes, the others 0; all from n = MHA__LANES on */
+MHA__INLINE MHA__ATTR mha__v MHA__FN(load_part)(const float *p, size_t n) {
+  float  some[MHA__LANES];
+  size_t k;
+  if (n >= MHA__LANES) return mha__load(p);
+  for (k = 0; k < MHA__LANES; k++) some[k] = k < n ? p[k] : 0.0f;
+  return mha__load(some);
+}
+
+MHA__INLINE MHA__ATTR void MHA__FN(store_part)(float *p, mha__v a, size_t n) {
+  float  some[MHA__LANES];
+  size_t k;
+  if (n >= MHA__LANES) {
+    mha__store(p, a);
+    return;
+  }
+  mha__store(some, a);
+  for (k = 0; k < n; k++) p[k] = some[k];
+}
+
+/* a * b + c in the roundings of this instance */
+MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
+  float some[MHA__LANES];
+  mha__store(some, mha__fma(mha__set(a), mha__set(b), mha__set(c)));
+  return some[0];
+}
+
+/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; *power = 2^(n - 1), for n = -126 +0.
+
+   Adding 1.5 * 2^23 + 126 rounds x to an integer that then stands, plus 126, in the low bits of the sum: shifted to the
+   exponent they are the power.  The coefficients are minimax for |f| <= 1/2, doubled. */
+MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2_parts)(mha__v x, float last, mha__v *power) {
+  const mha__v       magic = mha__set(12583038.0f);
+  const MHA__ROUNDED sum = mha__add(x, magic);
+  const mha__v       n = mha__sub(sum, magic), f = mha__sub(x, n);
+  mha__v             r = mha__set(0.000311893527f);
+  r = mha__fma(r, f, mha__set(0.00268132868f));
+  r = mha__fma(r, f, mha__set(0.0192353856f));
+  r = mha__fma(r, f, mha__set(0.111006208f));
+  r = mha__fma(r, f, mha__set(0.480453044f));
+  r = mha__fma(r, f, mha__set(1.38629448f));
+  *power = mha__shift23(sum);
+  return mha__fma(r, f, mha__set(last));
+}
+
+/* 2^x for x <= 0, within 1.02 ulp; exactly 1 at 0, +0 where x rounds to -126 or less, NaN stays */
+MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2)(mha__v x) {
+  const mha__v least = mha__set(-126.0f), a = mha__larger(least, x);
+  mha__v       power, r = MHA__FN(exp2_parts)(a, 2.0f, &power);
+  return mha__mul(r, power);
+}
+
+MHA__INLINE MHA__ATTR float MHA__FN(exp2_one)(float x) {
+  float some[MHA__LANES];
+  mha__store(some, MHA__FN(exp2)(mha__set(x)));
+  return some[0];
+}
+
+/* tanh(x ln2 / 2) = (2^x - 1) / (2^x + 1), accurate near 0 because 2^x - 1 comes from the polynomial; 1 from x = 26 on */
+MHA__INLINE MHA__ATTR mha__v MHA__FN(tanh)(mha__v x) {
+  const mha__v zero = mha__set(0.0f), one = mha__set(-1.0f), most = mha__set(26.0f), two = mha__set(2.0f);
+  const mha__v negative = mha__mul(x, one);
+  mha__v       a = mha__where_ge(x, zero, x, negative), power, r, y, z;
+  a = mha__where_ge(a, most, most, a);
+  r = MHA__FN(exp2_parts)(a, 0.0f, &power);
+  y = mha__fma(two, power, one);
+  y = mha__fma(r, power, y);
+  z = mha__add(y, two);
+  y = mha__div(y, z);
+  z = mha__mul(y, one);
+  return mha__where_ge(x, zero, y, z);
+}
+
+/* Natural logarithm of l > 0; NaN and infinity stay, 0 gives -inf.  With l = 2^e (1 + y), y in [-0.3, 0.42], and
+   z = y / (y + 2): ln(1 + y) = 2 atanh(z) = y - z y + z^3 (2/3 + 2/5 z^2 + 2/7 z^4 + 2/9 z^6 ...). */
+static MHA__ATTR float MHA__FN(log)(float l) {
+  uint32_t m = (mha__bits(l) & 0x7fffffu) | 0x3f800000u;
+  int      e = (int)(mha__bits(l) >> 23) - 127;
+  float    y, z, zz, r, t, h;
+  if (l != l || mha__bits(l) == 0x7f800000u) return l;
+  if (l == 0.0f) return -MHA__INF;
+  if (m > 0x3fb504f3u) { /* above sqrt(2): halve */
+    m -= 0x800000u;
+    e++;
+  }
+  y = mha__from_bits(m) - 1.0f;
+  t = y + 2.0f;
+  z = y / t;
+  zz = z * z;
+  r = MHA__FN(fma_one)(zz, 0.222222224f, 0.285714298f);
+  r = MHA__FN(fma_one)(zz, r, 0.400000006f);
+  r = MHA__FN(fma_one)(zz, r, 0.666666687f);
+  r = zz * r;
+  t = MHA__FN(fma_one)(-z, y, 0.0f); /* through fma, or a compiler could contract the product into the next sum */
+  h = MHA__FN(fma_one)(r, z, t);
+  if (e == 0) return y + h;
+  t = MHA__FN(fma_one)((float)e, 1.42860677e-06f, h); /* ln 2 in two parts, the larger with 15 bits */
+  y = MHA__FN(fma_one)((float)e, 0.693145752f, y);
+  return y + t;
+}
+
+/* out[r][x] += sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width and t < terms, where
+   b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
+
+   Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x channel). */
+
+/* four rows of out, two vectors wide, stay in registers */
+static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const float *a0, size_t a_row, const float *b0,
+                                           size_t t_step, size_t x_step, size_t terms) {
+  float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
+  const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row, *b1 = b0 + MHA__LANES * x_step;
+  mha__v       s00 = mha__load(out), s01 = mha__load(out + MHA__LANES);
+  mha__v       s10 = mha__load(out1), s11 = mha__load(out1 + MHA__LANES);
+  mha__v       s20 = mha__load(out2), s21 = mha__load(out2 + MHA__LANES);
+  mha__v       s30 = mha__load(out3), s31 = mha__load(out3 + MHA__LANES);
+  size_t       t;
+  for (t = 0; t < terms; t++, b0 += t_step, b1 += t_step) {
+    const mha__v x0 = mha__load(b0), x1 = mha__load(b1);
+    mha__v       y = mha__set(a0[t]);
+    s00 = mha__fma(y, x0, s00);
+    s01 = mha__fma(y, x1, s01);
+    y = mha__set(a1[t]);
+    s10 = mha__fma(y, x0, s10);
+    s11 = mha__fma(y, x1, s11);
+    y = mha__set(a2[t]);
+    s20 = mha__fma(y, x0, s20);
+    s21 = mha__fma(y, x1, s21);
+    y = mha__set(a3[t]);
+    s30 = mha__fma(y, x0, s30);
+    s31 = mha__fma(y, x1, s31);
+  }
+  mha__store(out, s00);
+  mha__store(out + MHA__LANES, s01);
+  mha__store(out1, s10);
+  mha__store(out1 + MHA__LANES, s11);
+  mha__store(out2, s20);
+  mha__store(out2 + MHA__LANES, s21);
+  mha__store(out3, s30);
+  mha__store(out3 + MHA__LANES, s31);
+}
+
+/* one row, one vector or a part of it */
+static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const float *b, size_t t_step, size_t width, size_t terms) {
+  mha__v s = MHA__FN(load_part)(out, width);
+  size_t t;
+  for (t = 0; t < terms; t++, b += t_step) s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b, width), s);
+  MHA__FN(store_part)(out, s, width);
+}
+
+static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step,
+                                       size_t x_step, size_t rows, size_t width, size_t terms) {
+  size_t r = 0, x, k;
+  for (; r + 4 <= rows; r += 4, out += 4 * out_row, a += 4 * a_row) {
+    for (x = 0; x + 2 * MHA__LANES <= width; x += 2 * MHA__LANES)
+      MHA__FN(product_4x2)(out + x, out_row, a, a_row, b + x * x_step, t_step, x_step, terms);
+    for (; x < width; x += MHA__LANES)
+      for (k = 0; k < 4; k++)
+        MHA__FN(product_1x1)(out + k * out_row + x, a + k * a_row, b + x * x_step, t_step, width - x, terms);
+  }
+  for (; r < rows; r++, out += out_row, a += a_row)
+    for (x = 0; x < width; x += MHA__LANES) MHA__FN(product_1x1)(out + x, a, b + x * x_step, t_step, width - x, terms);
+}
+
+/* Scores x0 .. x1 - 1 become logits in units of log2: key scale, soft cap, bias, ALiBi.  Works on whole groups of 16;
+   what it leaves in the lanes outside is hidden afterwards. */
+static MHA__ATTR void MHA__FN(shape)(float *s, size_t x0, size_t x1, const mha__shaping *how) {
+  const float  slope = how->slope * MHA__LOG2E;
+  const mha__v least = mha__set(-MHA__FLT_MAX);
+  float        term[MHA__PANEL];
+  size_t       g, x, k;
+  for (g = x0 / MHA__PANEL * MHA__PANEL; g < x1; g += MHA__PANEL) {
+    const size_t from = mha__max(g, x0), end = mha__min(g + MHA__PANEL, x1);
+    float *const group = s + g;
+    mha__fill(term, MHA__PANEL, 0.0f);
+    if (how->k_scale) {
+      for (x = from; x < end; x++) term[x - g] = how->k_scale[(x - x0) * how->k_scale_step];
+      for (k = 0; k < MHA__PANEL; k += MHA__LANES)
+        mha__store(group + k, mha__fma(mha__load(group + k), mha__load(term + k), mha__set(0.0f)));
+    }
+    if (how->cap_log2e != 0.0f)
+      for (k = 0; k < MHA__PANEL; k += MHA__LANES) {
+        const mha__v y = MHA__FN(tanh)(mha__load(group + k));
+        mha__store(group + k, mha__fma(y, mha__set(how->cap_log2e), mha__set(0.0f)));
+      }
+    if (how->bias) {
+      for (x = from; x < end; x++) term[x - g] = how->bias[x - x0];
+      for (k = 0; k < MHA__PANEL; k += MHA__LANES) {
+        /* A finite score and a bias that overflow together stay the smallest float: such a key is not hidden. */
+        const mha__v a = mha__load(group + k), sum = mha__fma(mha__load(term + k), mha__set(MHA__LOG2E), a);
+        const mha__v above = mha__larger(least, sum);
+        mha__store(group + k, mha__where_ge(a, least, above, sum));
+      }
+    }
+    if (how->alibi) {
+      for (x = from; x < end; x++) {
+        const ptrdiff_t distance = how->distance - (ptrdiff_t)(x - x0);
+        term[x - g] = -(float)(distance < 0 ? -distance : distance);
+      }
+      for (k = 0; k < MHA__PANEL; k += MHA__LANES)
+        mha__store(group + k, mha__fma(mha__set(slope), mha__load(term + k), mha__load(group + k)));
+    }
+  }
+}
+
+/* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m); *m is the largest and *l the sum, taken in 16
+   lanes and these added in halves.  A hidden logit, -inf, adds +0. */
+static MHA__ATTR void MHA__FN(softmax)(float *s, size_t g0, size_t g1, float *m, float *l) {
+  mha__v largest = mha__set(-MHA__FLT_MAX), by;
+  float  lane[MHA__PANEL];
+  size_t x, k, half;
+  for (x = g0; x < g1; x += MHA__LANES) {
+    const mha__v a = mha__load(s + x);
+    largest = mha__larger(a, largest);
+  }
+  mha__store(lane, largest);
+  for (k = 1; k < MHA__LANES; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
+  *m = lane[0];
+  by = mha__set(*m);
+  for (k = 0; k < MHA__PANEL; k += MHA__LANES) {
+    mha__v sum = mha__set(0.0f);
+    for (x = g0 + k; x < g1; x += MHA__PANEL) {
+      const mha__v p = MHA__FN(exp2)(mha__sub(mha__load(s + x), by));
+      mha__store(s + x, p);
+      sum = mha__add(sum, p);
+    }
+    mha__store(lane + k, sum);
+  }
+  for (half = MHA__PANEL / 2; half; half /= 2)
+    for (k = 0; k < half; k++) lane[k] = lane[k] + lane[k + half];
+  *l = lane[0];
+}
+
+/* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for the values. */
+static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
+  row->grew = m > row->m;
+  if (row->grew) {
+    row->e = MHA__FN(exp2_one)(row->m - m);
+    row->l = MHA__FN(fma_one)(row->l, row->e, l);
+    row->m = m;
+  } else {
+    row->e = MHA__FN(exp2_one)(m - row->m);
+    row->l = MHA__FN(fma_one)(l, row->e, row->l);
+  }
+}
+
+/* A sink is one more block: one logit, no value. */
+static MHA__ATTR void MHA__FN(fold_sink)(mha__row *row, float sink) {
+  MHA__FN(fold)(row, MHA__FN(fma_one)(sink, MHA__LOG2E, 0.0f), 1.0f);
+}
+
+/* The values of the block last folded, n channels; `block` NULL means zeros. */
+static MHA__ATTR void MHA__FN(fold_values)(const mha__row *row, float *o, const float *block, size_t n) {
+  const mha__v e = mha__set(row->e);
+  size_t       c;
+  for (c = 0; c < n; c += MHA__LANES) {
+    const mha__v older = MHA__FN(load_part)(o + c, n - c);
+    const mha__v newer = block ? MHA__FN(load_part)(block + c, n - c) : mha__set(0.0f);
+    MHA__FN(store_part)(o + c, row->grew ? mha__fma(older, e, newer) : mha__fma(newer, e, older), n - c);
+  }
+}
+
+/* o *= r, with +0 for any zero */
+static MHA__ATTR void MHA__FN(normalise)(float *o, size_t n, float r) {
+  size_t c;
+  for (c = 0; c < n; c += MHA__LANES) {
+    const mha__v a = MHA__FN(load_part)(o + c, n - c);
+    MHA__FN(store_part)(o + c, mha__fma(a, mha__set(r), mha__set(0.0f)), n - c);
+  }
+}
+
+/* Logits become weights: w = 2^(w - m) r */
+static MHA__ATTR void MHA__FN(weigh)(float *w, size_t n, float m, float r) {
+  size_t k;
+  for (k = 0; k < n; k += MHA__LANES) {
+    const mha__v p = MHA__FN(exp2)(mha__sub(MHA__FN(load_part)(w + k, n - k), mha__set(m)));
+    MHA__FN(store_part)(w + k, mha__fma(p, mha__set(r), mha__set(0.0f)), n - k);
+  }
+}
+
+/* m ln 2 + ln l */
+static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
+  return MHA__FN(fma_one)(m, 0.693147182f, MHA__FN(log)(l));
+}
+
+static const mha__kernels MHA__FN(kernels) = {
+  MHA__STR(MHA__ISA),   MHA__NUMERICS,           MHA__LANES,          MHA__FN(product), MHA__FN(shape), MHA__FN(softmax), MHA__FN(fold),
+  MHA__FN(fold_sink),   MHA__FN(fold_values),    MHA__FN(normalise),  MHA__FN(weigh),   MHA__FN(log_sum)
+};
+
+#undef mha__v
+#undef mha__load
+#undef mha__store
+#undef mha__set
+#undef mha__add
+#undef mha__sub
+#undef mha__mul
+#undef mha__div
+#undef mha__larger
+#undef mha__where_ge
+#undef mha__shift23
+#undef mha__fma
+#undef MHA__ROUNDED
+#undef MHA__NUMERICS
+#undef MHA__ISA
+#undef MHA__LANES
+#undef MHA__ATTR
+
+#endif /* MHA__ISA */
