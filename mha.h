@@ -1,4 +1,169 @@
-/* mha.h - v0.1.0 - multi-head attention, one C99/C++98 header without dependencies - licence at the end
+/* mha.h - v0.1.0 - multi-head attention, one C header without dependencies - licence at the end
+
+   CONTENTS (search for the headings)
+
+      QUICK START   LAYOUT   SEMANTICS   ARITHMETIC   ACCURACY   MEMORY AND THREADS   OPTIONS   LIMITS   REVISIONS
+      == API ==   == Implementation ==   == Kernels ==   == Licence ==
+
+
+   QUICK START
+
+   Copy mha.h beside your sources.  In exactly one C or C++ file:
+
+      #define MHA_IMPLEMENTATION
+      #include "mha.h"
+
+   and include it without the #define wherever else you need it.  This is a whole program; cc -O2 hello.c builds it:
+
+      #include <stdio.h>
+      #define MHA_IMPLEMENTATION
+      #include "mha.h"
+
+      int main(void) {
+        const float qk[8] = { 1, 0, 0, 1, 0, 1, 1, 0 }; // 2 rows of 4, used as query and as key
+        const float v[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+        float       out[8];
+        mha_status  status = mha_multi_head_attention(out, qk, qk, v, 2, 4, 2); // 2 rows, d_model 4, 2 heads
+        int         c;
+        if (status) return puts(mha_strerror(status)), 1;
+        for (c = 0; c < 8; c++) printf("%.3f%c", (double)out[c], c % 4 == 3 ? '\n' : ' ');
+        return 0;
+      }
+
+   It prints
+
+      2.321 3.321 4.321 5.321
+      3.679 4.679 5.679 6.679
+
+   Everything else goes through one zero-initialised struct.  Decoding one token with grouped heads from a cache:
+
+      mha_desc d = { 0 };                  // in C++: mha_desc d = {};
+      d.batch = 1, d.q_heads = 32, d.kv_heads = 8, d.q_len = 1, d.kv_len = tokens_so_far, d.d_k = 128;
+      d.o = out, d.q = query, d.k = key_cache, d.v = value_cache;
+      status = mha_attend(&d, NULL, 0);
+
+
+   LAYOUT
+
+   The model dimension is cut into heads: head h is columns h * d_k .. (h + 1) * d_k - 1 of each row.
+
+                 head 0     head 1                     (num_heads, seq_len, d_k), where a head is contiguous:
+      row 0    a  b | c  d        mha_split_heads
+      row 1    e  f | g  h       ---------------->     head 0: a b / e f / i j      head 1: c d / g h / k l
+      row 2    i  j | k  l       <----------------
+                                  mha_merge_heads      (reading that memory as 3 rows of 4 is not merging)
+
+   A row-major (seq_len, d_model) matrix therefore is (len, heads, channels) already, and mha_multi_head_attention and
+   the default of mha_desc, packed (batch, len, heads, channels), split and merge for free.  Any other order is a matter
+   of strides, in elements: head-major (batch, heads, len, channels) has head = len * channels and row = channels; in one
+   buffer of packed Q, K, V rows, row = 3 * d_model for all three; a stride of 0 repeats an input.  The channels of a row
+   are contiguous.  A pointer needs the alignment of its element type, no more.
+
+
+   SEMANTICS
+
+   For query row i of a head and each key row j that it may see:
+
+      score_ij  = scale * sum over c of q_ic k_jc              scale = 1/sqrt(d_k) by default
+      score_ij  = softcap * tanh(score_ij / softcap)           if there is a soft cap
+      score_ij += bias_ij - slope * |position_i - position_j|  if there are biases, ALiBi slopes
+      weight_ij = exp(score_ij) / (sum over j of exp(score_ij) + exp(sink))
+      o_ic      = sum over j of weight_ij v_jc                 lse_i = log of that sum, natural
+
+   Visibility.  A key is visible if every rule that is given admits it: j < kv_lens[b]; with MHA_CAUSAL position_j <=
+   position_i; with MHA_USE_WINDOW position_i - window_left <= position_j <= position_i + window_right, or 0 <= position_j
+   < keep_first; a nonzero mask byte; a bias other than -inf.  A very negative finite bias hides nothing.
+
+   Positions.  q_start = number of keys already cached is what decoding with MHA_CAUSAL wants; MHA_Q_LAST says it without
+   a number.  Nothing is guessed from q_len and kv_len.
+
+   A row that sees no key gets output +0, weights 0, LSE -inf (the sink, where there is one) and no error; kv_len 0 is
+   legal.  A row that sees keys whose scores all overflow to -inf is NaN.
+
+   Hidden keys are not used: NaN or garbage behind a mask, in the future, outside the window or in unused slots changes
+   no bit of the output, and memory at or beyond kv_lens is not read.  What a query sees propagates: NaN in q, k or v
+   always, even where the weight underflows to 0, infinities as arithmetic has it (a score of -inf is weight 0).
+
+   Grouped queries.  Query head h reads kv head h / (q_heads / kv_heads).
+
+   In place.  o may be q itself, with the same strides and d_v = d_k, if one row's scaled query, 4 * d_k bytes, fits the
+   workspace or the stack buffer (of which 2 KB are otherwise taken).  Every other overlap of an output with anything is
+   refused, also an o interleaved with a packed Q, K, V buffer.
+
+   Errors.  Each call first checks everything; after an error nothing has been written.  Nothing that is set is ignored:
+   a window without MHA_USE_WINDOW, for one, is an error.
+
+
+   ARITHMETIC
+
+   Results do not depend on the instruction set, the compiler, its optimisation, the number of parts or threads, the
+   workspace, or the company of a row: row i of a causal prefill and decoding step i have the same bits.  This holds
+   between builds for which mha_numerics() names the same roundings, because their order is fixed ("numerics 1"):
+
+   Everything is float32, one rounding to nearest even per line; fma rounds once or, in builds that multiply then add,
+   twice.  c = scale * log2e; with a soft cap c = (scale / softcap) * 2 log2e.
+      1. q'_c = q_c * c; s_j = fma(q'_c, k_jc, s_j) from +0, c ascending; int8 keys: s_j = fma(s_j, k_scale_j, +0).
+      2. Soft cap: s_j = fma(T(s_j), softcap * log2e, +0).  Bias: s_j = fma(bias_j, log2e, s_j), -FLT_MAX where that
+         overflows from a finite s_j.  ALiBi: s_j = fma(slope * log2e, -|distance|, s_j).
+      3. Keys form blocks of 128 by position, floor(position / 128).  In a block m_b is the largest visible s_j,
+         p_j = E(s_j - m_b), l_b the sum of p_j in 16 lanes (position mod 16), ascending, then lanes 8, 4, 2, 1 apart are
+         added; o_b = fma(p_j, v_j, o_b) from +0, j ascending; int8 values: p_j * v_scale_j for p_j.
+      4. Blocks fold in ascending order, from m = -FLT_MAX, l = o = 0: if m_b > m: e = E(m - m_b), l = fma(l, e, l_b),
+         o = fma(o, e, o_b), m = m_b; else e = E(m_b - m), l = fma(l_b, e, l), o = fma(o_b, e, o).  A sink is one more
+         block: m_b = fma(sink, log2e, +0), l_b = 1, o_b = 0.
+      5. o = fma(o, 1/l, +0); weights fma(E(s_j - m), 1/l, +0); LSE fma(m, ln2, ln(l)).
+   E (2^x), T (a tanh), ln and every constant stand in the Kernels section, where they are the same for all.
+
+   Not part of it: NaN payloads, subnormals flushed by the machine's mode, rounding modes other than to nearest, flags.
+
+
+   ACCURACY
+
+   With u = 2^-24, n = visible keys + 1, T = the largest over visible keys of |scale| sum_c |q_c k_c| + |bias| + |slope|
+   distance, and D = u (d_k + 16) T:
+
+      |o - exact|       <= max|v| (e^(2D) - 1 + u (min(n,128) + n/20 + 2 ln n + 30)) + 2^-126 sum|v|
+      |weight - exact|  <= weight (e^(2D) - 1 + u (n/20 + 2 ln n + 100)) + 2^-125
+      |lse - exact|     <= D + u (2 |lse| + 2 |sink| + n/20 + 4 ln n + 20)
+
+   and where mha_numerics() says "multiply then add" D = u (2 d_k + 20) T, min(n,128) doubled and n/12 for n/20.  The
+   stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and sum|v| stay below 2^127
+   and c is 0 or normal.  There is no bound in the logits alone: a dot product that cancels loses it.
+
+
+   MEMORY AND THREADS
+
+   Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes; the deepest
+   call takes less than 2 KB beside it.  A workspace of mha_work_bytes() is as fast as it gets, any size between works.
+
+   All functions are safe in many threads.  The only mutable global is the cached choice of the instruction set.  To use
+   threads, call mha_attend_part(&d, t, threads, ...) in each, or mha_attend_keys where there are fewer rows than threads.
+
+
+   OPTIONS   macros; where the implementation is compiled, unless it says otherwise
+
+      MHA_IMPLEMENTATION    compile the implementation here
+      MHA_STATIC            the same with all functions static: several files may each have their own
+      MHADEF                what stands before each function (wherever you include; for dllexport and the like)
+      MHA_FILE              ["mha.h"] the name under which this file can include itself: set it if you rename the file
+      MHA_STACK_BYTES       [4096] size of the stack buffer, at least 1536
+      MHA_NO_SIMD           only the scalar instance
+      MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, the bits of machines that have it
+      MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile this with
+                            -ffp-contract=off, or the compiler may fuse after all
+      MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits end
+      MHA_TEST_HOOKS        adds mha__force_isa for the tests
+
+
+   LIMITS
+
+   float32 queries and outputs; no dropout, no training; no complex masks beyond bytes, biases and the rules above.
+   Instances: scalar, AVX2 with FMA (chosen at run time), NEON on AArch64.  Positions lie within +-PTRDIFF_MAX/4.
+
+
+   REVISIONS
+
+      0.1.0  2026-11-29  first version
 */
 #if defined(MHA_VERSION) && MHA_VERSION != 100
 #  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
@@ -517,6 +682,7 @@ typedef struct {
   float           q_factor; /* what a query is multiplied by: scale * log2e, or (scale / softcap) * 2 log2e */
   float           cap_log2e;
   int             in_place; /* o is q */
+  mha_status      status;   /* the first error found */
   size_t          ranges;
   mha__range      range[16];
 } mha__call;
@@ -552,32 +718,38 @@ static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t c
 
 enum { MHA__INPUT = 0, MHA__REQUIRED = 1, MHA__OUTPUT = 2 };
 
-static mha_status mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_t element) {
-  mha__range *range = &a->range[a->ranges];
-  if (bytes == 0 || (!p && !(kind & MHA__REQUIRED))) return MHA_OK;
+/* Check a pointer to `bytes` bytes of such elements; without any, nothing can be wrong. */
+static mha_status mha__check_array(const void *p, size_t bytes, size_t element) {
+  if (bytes == 0) return MHA_OK;
   if (!p) return MHA_ERR_NULL;
   if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
-  if ((uintptr_t)p % element != 0) return MHA_ERR_ALIGN;
+  return (uintptr_t)p % element ? MHA_ERR_ALIGN : MHA_OK;
+}
+
+/* Check an array and note its memory.  The first error stays in a->status. */
+static void mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_t element) {
+  mha__range *range = &a->range[a->ranges];
+  if (a->status || bytes == 0 || (!p && !(kind & MHA__REQUIRED))) return;
+  a->status = mha__check_array(p, bytes, element);
   range->p = p;
   range->bytes = bytes;
   range->output = (kind & MHA__OUTPUT) != 0;
   a->ranges++;
-  return MHA_OK;
 }
 
-/* Check a tensor and note its memory.  One that is absent, as it may be without elements, has no wrong strides. */
-static mha_status mha__tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len, size_t channels,
-                              size_t element) {
+/* The same for a tensor with strides.  One that is absent, as it may be without elements, has no wrong strides. */
+static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len, size_t channels,
+                             size_t element) {
   const size_t batch = a->d->batch;
   const int    empty = !batch || !heads || !len || !channels;
   size_t       last = channels;
-  if (!p && (empty || !(kind & MHA__REQUIRED))) return MHA_OK;
-  if (s.batch < 0 || s.head < 0 || s.row < 0) return MHA_ERR_STRIDE;
-  if (empty) return MHA_OK;
+  if (a->status || (!p && (empty || !(kind & MHA__REQUIRED)))) return;
+  if (s.batch < 0 || s.head < 0 || s.row < 0) a->status = MHA_ERR_STRIDE;
+  if (empty) return;
   last = mha__plus(last, mha__times(batch - 1, (size_t)s.batch));
   last = mha__plus(last, mha__times(heads - 1, (size_t)s.head));
   last = mha__plus(last, mha__times(len - 1, (size_t)s.row));
-  return mha__note(a, p, kind, mha__times(last, element), element);
+  mha__note(a, p, kind, mha__times(last, element), element);
 }
 
 /* Do rows of o coincide?  From the smallest stride up, each must step over all that came before. */
@@ -600,7 +772,7 @@ static int mha__coincide(const mha__call *a) {
 }
 
 static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
-  return (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
+  return p_bytes && q_bytes && (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
 }
 
 /* Where a batch member stands, and how many keys it has. */
@@ -652,12 +824,12 @@ static mha_status mha__resolve_options(mha__call *a) {
 static mha_status mha__resolve_places(mha__call *a) {
   const mha_desc *d = a->d;
   const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
+  const size_t    bytes = mha__times(d->batch, sizeof(size_t)); /* ptrdiff_t has the same size */
   size_t          b, n = d->batch;
-  mha_status      status;
-  if ((status = mha__note(a, d->q_starts, MHA__INPUT, mha__times(n, sizeof(ptrdiff_t)), sizeof(ptrdiff_t))) != MHA_OK ||
-      (status = mha__note(a, d->kv_starts, MHA__INPUT, mha__times(n, sizeof(ptrdiff_t)), sizeof(ptrdiff_t))) != MHA_OK ||
-      (status = mha__note(a, d->kv_lens, MHA__INPUT, mha__times(n, sizeof(size_t)), sizeof(size_t))) != MHA_OK)
-    return status;
+  mha__note(a, d->q_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
+  mha__note(a, d->kv_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
+  mha__note(a, d->kv_lens, MHA__INPUT, bytes, sizeof(size_t));
+  if (a->status) return a->status;
   if (d->kv_len > (size_t)most || d->q_len > (size_t)most) return MHA_ERR_RANGE;
   a->longest = d->kv_lens ? 0 : d->kv_len;
   if (!d->q_starts && !d->kv_starts && !d->kv_lens) n = 1; /* all members stand alike, even if there are none */
@@ -676,31 +848,30 @@ static mha_status mha__resolve_places(mha__call *a) {
 /* Pointers, strides and sizes of all tensors. */
 static mha_status mha__resolve_tensors(mha__call *a) {
   const mha_desc *d = a->d;
-  const size_t    heads = d->q_heads, f = sizeof(float);
+  const size_t    heads = d->q_heads, kv_heads = a->kv_heads, len = a->longest, f = sizeof(float);
+  const int       k_scale = d->k_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT;
+  const int       v_scale = d->v_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT;
   mha_strides     weights = { 0, 0, 0 }, lse = { 0, 0, 0 };
-  mha_status      status;
   a->o = mha__packed(d->o_stride, d->q_len, heads, a->d_v);
   a->q = mha__packed(d->q_stride, d->q_len, heads, d->d_k);
-  a->k = mha__packed(d->k_stride, d->kv_len, a->kv_heads, d->d_k);
-  a->v = mha__packed(d->v_stride, d->kv_len, a->kv_heads, a->d_v);
-  weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* heads and rows in the other order: its extent is the same */
+  a->k = mha__packed(d->k_stride, d->kv_len, kv_heads, d->d_k);
+  a->v = mha__packed(d->v_stride, d->kv_len, kv_heads, a->d_v);
+  weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* (batch, heads, rows): heads take the place of rows */
   lse = mha__packed(lse, heads, d->q_len, 1);
-  if ((status = mha__tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->k, MHA__REQUIRED, a->k, a->kv_heads, a->longest, d->d_k, mha__element[d->k_type])) != MHA_OK ||
-      (status = mha__tensor(a, d->v, MHA__REQUIRED, a->v, a->kv_heads, a->longest, a->d_v, mha__element[d->v_type])) != MHA_OK ||
-      (status = mha__tensor(a, d->k_scale, d->k_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT, d->k_scale_stride, a->kv_heads,
-                            a->longest, 1, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->v_scale, d->v_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT, d->v_scale_stride, a->kv_heads,
-                            a->longest, 1, f)) != MHA_OK ||
-      (status = mha__tensor(a, d->mask, MHA__INPUT, d->mask_stride, heads, d->q_len, a->longest, 1)) != MHA_OK ||
-      (status = mha__tensor(a, d->bias, MHA__INPUT, d->bias_stride, heads, d->q_len, a->longest, f)) != MHA_OK ||
-      (status = mha__note(a, d->alibi_slopes, MHA__INPUT, mha__times(heads, f), f)) != MHA_OK ||
-      (status = mha__note(a, d->sinks, MHA__INPUT, mha__times(heads, f), f)) != MHA_OK ||
-      (status = mha__note(a, d, MHA__INPUT, sizeof *d, 1)) != MHA_OK)
-    return status;
+  mha__note_tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, f);
+  mha__note_tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, f);
+  mha__note_tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, f);
+  mha__note_tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, f);
+  mha__note_tensor(a, d->k, MHA__REQUIRED, a->k, kv_heads, len, d->d_k, mha__element[d->k_type]);
+  mha__note_tensor(a, d->v, MHA__REQUIRED, a->v, kv_heads, len, a->d_v, mha__element[d->v_type]);
+  mha__note_tensor(a, d->k_scale, k_scale, d->k_scale_stride, kv_heads, len, 1, f);
+  mha__note_tensor(a, d->v_scale, v_scale, d->v_scale_stride, kv_heads, len, 1, f);
+  mha__note_tensor(a, d->mask, MHA__INPUT, d->mask_stride, heads, d->q_len, len, 1);
+  mha__note_tensor(a, d->bias, MHA__INPUT, d->bias_stride, heads, d->q_len, len, f);
+  mha__note(a, d->alibi_slopes, MHA__INPUT, mha__times(heads, f), f);
+  mha__note(a, d->sinks, MHA__INPUT, mha__times(heads, f), f);
+  mha__note(a, d, MHA__INPUT, sizeof *d, 1);
+  if (a->status) return a->status;
   if (!d->batch || !d->q_len) return MHA_OK; /* no rows, nothing to write */
   if (mha__coincide(a)) return MHA_ERR_STRIDE;
   a->rows = d->batch * heads * d->q_len; /* fits: o has at least as many elements */
@@ -713,13 +884,12 @@ static mha_status mha__resolve_tensors(mha__call *a) {
 
 /* No output may overlap anything else, but for o that is q. */
 static mha_status mha__resolve_overlaps(const mha__call *a) {
-  size_t n, m;
-  for (n = 0; n < a->ranges; n++) {
-    const mha__range *out = &a->range[n];
+  const mha__range *const end = a->range + a->ranges, *out, *other;
+  for (out = a->range; out < end; out++) {
     if (!out->output) continue;
-    for (m = 0; m < a->ranges; m++) {
-      const mha__range *other = &a->range[m];
-      if (m == n || (a->in_place && out->p == (const void *)a->d->o && other->p == (const void *)a->d->q && !other->output)) continue;
+    for (other = a->range; other < end; other++) {
+      const int allowed = a->in_place && out->p == (const void *)a->d->o && other->p == (const void *)a->d->q;
+      if (out == other || (allowed && !other->output)) continue;
       if (mha__overlap(out->p, out->bytes, other->p, other->bytes)) return MHA_ERR_OVERLAP;
     }
   }
@@ -742,7 +912,7 @@ static mha_status mha__resolve(mha__call *a, const mha_desc *d) {
 
 /* Into r: the positions that row i may see as far as causality, lengths and the window decide. */
 static void mha__span(mha__row *r, const mha_desc *d, const mha__place *at, size_t i) {
-  const ptrdiff_t far = (ptrdiff_t)MHA__SIZE_LIMIT / 2; /* positions lie within a half of this: far away from all */
+  const ptrdiff_t beyond = (ptrdiff_t)MHA__SIZE_LIMIT / 2; /* twice as far as any position lies */
   const ptrdiff_t end = at->kv0 + (ptrdiff_t)at->len;
   ptrdiff_t       causal_end = end;
   r->pos = at->q0 + (ptrdiff_t)i;
@@ -751,9 +921,9 @@ static void mha__span(mha__row *r, const mha_desc *d, const mha__place *at, size
   r->hi = causal_end;
   r->first_lo = r->first_hi = at->kv0;
   if (d->flags & MHA_USE_WINDOW) {
-    const ptrdiff_t left = d->window_left < (size_t)far ? (ptrdiff_t)d->window_left : far;
-    const ptrdiff_t right = d->window_right < (size_t)far ? (ptrdiff_t)d->window_right : far;
-    const ptrdiff_t first = d->keep_first < (size_t)far ? (ptrdiff_t)d->keep_first : far;
+    const ptrdiff_t left = d->window_left < (size_t)beyond ? (ptrdiff_t)d->window_left : beyond;
+    const ptrdiff_t right = d->window_right < (size_t)beyond ? (ptrdiff_t)d->window_right : beyond;
+    const ptrdiff_t first = d->keep_first < (size_t)beyond ? (ptrdiff_t)d->keep_first : beyond;
     r->lo = mha__max_pos(r->lo, r->pos - left);
     r->hi = mha__min_pos(r->hi, r->pos + right + 1);
     r->first_lo = mha__max_pos(at->kv0, 0);
@@ -933,9 +1103,10 @@ static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack
   if (!work && work_bytes) return MHA_ERR_WORK;
   if (work_bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - work_bytes) return MHA_ERR_WORK;
   for (n = 0; n < a->ranges; n++)
-    if (work_bytes && mha__overlap(work, work_bytes, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
+    if (mha__overlap(work, work_bytes, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
   t->a = a;
   t->kernels = mha__active();
+  if (!a->rows) return MHA_OK;
   if (work_bytes > skip && work_bytes - skip > sizeof *stack) {
     mha__lay_out(t, (unsigned char *)work + skip, work_bytes - skip);
   } else {
@@ -1333,9 +1504,9 @@ static mha_status mha__resolve_keys(mha__call *a, const mha_desc *d, size_t *byt
 
 static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared, size_t shared_bytes) {
   size_t n;
-  if ((!shared && shared_bytes) || shared_bytes < needed) return MHA_ERR_WORK;
+  if ((!shared && shared_bytes) || shared_bytes < needed || (uintptr_t)shared > (uintptr_t)-1 - needed) return MHA_ERR_WORK;
   for (n = 0; n < a->ranges; n++)
-    if (needed && mha__overlap(shared, needed, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
+    if (mha__overlap(shared, needed, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
   return MHA_OK;
 }
 
@@ -1432,14 +1603,12 @@ MHADEF const char *mha_strerror(mha_status status) {
   return "unknown mha_status";
 }
 
-/* What split and merge have in common: sizes that fit, two arrays of that many elements, disjoint. */
+/* n elements from one array to another, disjoint one */
 static mha_status mha__check_copy(const void *out, size_t out_size, const void *in, size_t in_size, size_t n) {
   const size_t out_bytes = mha__times(n, out_size), in_bytes = mha__times(n, in_size);
-  if (out_bytes > MHA__SIZE_LIMIT || in_bytes > MHA__SIZE_LIMIT) return MHA_ERR_RANGE;
-  if (n == 0) return MHA_OK;
-  if (!out || !in) return MHA_ERR_NULL;
-  if ((uintptr_t)out % out_size || (uintptr_t)in % in_size) return MHA_ERR_ALIGN;
-  if ((uintptr_t)out > (uintptr_t)-1 - out_bytes || (uintptr_t)in > (uintptr_t)-1 - in_bytes) return MHA_ERR_RANGE;
+  mha_status   status = mha__check_array(out, out_bytes, out_size);
+  if (!status) status = mha__check_array(in, in_bytes, in_size);
+  if (status) return status;
   return mha__overlap(out, out_bytes, in, in_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
 }
 
@@ -1606,13 +1775,11 @@ static float mha__negative_power(unsigned whole, uint64_t fraction) {
 }
 
 MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads) {
-  const size_t bytes = mha__times(q_heads, sizeof(float));
-  unsigned     t = 0; /* 2^t heads or more */
-  size_t       h;
+  unsigned   t = 0; /* 2^t heads or more */
+  size_t     h;
+  mha_status status = mha__check_array(slopes, mha__times(q_heads, sizeof *slopes), sizeof *slopes);
   if (!q_heads) return MHA_ERR_SHAPE;
-  if (!slopes) return MHA_ERR_NULL;
-  if (bytes > MHA__SIZE_LIMIT || (uintptr_t)slopes > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
-  if ((uintptr_t)slopes % sizeof(float)) return MHA_ERR_ALIGN;
+  if (status) return status;
   while (q_heads >> t > 1) t++;
   for (h = 0; h < q_heads; h++) {
     const size_t   extra = h >> t; /* 1 beyond the power of two, where every second slope of the next one follows */
@@ -1658,13 +1825,12 @@ static int mha__round(float x) {
 }
 
 MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *x, size_t rows, size_t cols) {
-  const size_t n = mha__times(rows, cols), scale_bytes = mha__times(rows, sizeof *scales);
+  const size_t n = mha__times(rows, cols), x_bytes = mha__times(n, sizeof *x), scale_bytes = mha__times(rows, sizeof *scales);
   size_t       r, c;
   mha_status   status = mha__check_copy(out, sizeof *out, x, sizeof *x, n);
-  if (!status) status = mha__check_copy(scales, sizeof *scales, x, n ? sizeof *x : 1, n ? rows : 0);
+  if (!status) status = mha__check_array(scales, scale_bytes, sizeof *scales);
   if (status) return status;
-  if (rows && !scales) return MHA_ERR_NULL;
-  if (n && (mha__overlap(scales, scale_bytes, x, n * sizeof *x) || mha__overlap(scales, scale_bytes, out, n))) return MHA_ERR_OVERLAP;
+  if (mha__overlap(scales, scale_bytes, x, x_bytes) || mha__overlap(scales, scale_bytes, out, n)) return MHA_ERR_OVERLAP;
   for (r = 0; r < n; r++)
     if (!mha__is_finite(x[r])) return MHA_ERR_VALUE;
   for (r = 0; r < rows; r++) {
