@@ -123,18 +123,19 @@
    distance, and D = u (d_k + 16) T:
 
       |o - exact|       <= max|v| (e^(2D) - 1 + u (min(n,128) + n/20 + 2 ln n + 30)) + 2^-126 sum|v|
-      |weight - exact|  <= weight (e^(2D) - 1 + u (n/20 + 2 ln n + 100)) + 2^-125
+      |weight - exact|  <= weight (e^(2D) - 1 + u (n/20 + 2 ln n + 2 |sink| + 100)) + 2^-125
       |lse - exact|     <= D + u (2 |lse| + 2 |sink| + n/20 + 4 ln n + 20)
 
    and where mha_numerics() says "multiply then add" D = u (2 d_k + 20) T, min(n,128) doubled and n/12 for n/20.  The
-   stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and sum|v| stay below 2^127
-   and c is 0 or normal.  There is no bound in the logits alone: a dot product that cancels loses it.
+   stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and sum|v| stay below 2^127,
+   c and each q' are 0 or at least 2^-126, and each v (each v_scale of int8 values) is 0 or at least 2^-100.  There is no
+   bound in the logits alone: a dot product that cancels loses it.
 
 
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes; the deepest
-   call takes less than 2 KB beside it.  A workspace of mha_work_bytes() is as fast as it gets, any size between works.
+   call takes less than 3 KB beside it in optimised builds.  A workspace of mha_work_bytes() is as fast as it gets, any size between works.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction set.  To use
    threads, call mha_attend_part(&d, t, threads, ...) in each, or mha_attend_keys where there are fewer rows than threads.
@@ -950,28 +951,35 @@ typedef struct {
   size_t x0, x1;
 } mha__keys;
 
-static void mha__see_span(unsigned char *see, ptrdiff_t base, ptrdiff_t lo, ptrdiff_t hi) {
-  ptrdiff_t x = mha__max_pos(lo - base, 0), end = mha__min_pos(hi - base, MHA__BLOCK);
-  for (; x < end; x++) see[x] = 1;
+static mha__keys mha__in_block(ptrdiff_t base, ptrdiff_t lo, ptrdiff_t hi) {
+  mha__keys keys = { MHA__BLOCK, 0 };
+  lo = mha__max_pos(lo - base, 0);
+  hi = mha__min_pos(hi - base, MHA__BLOCK);
+  if (lo >= hi) return keys;
+  keys.x0 = (size_t)lo;
+  keys.x1 = (size_t)hi;
+  return keys;
 }
 
 /* see[x] = 1 for each key of the block that the row sees, else 0; r->visible counts them.  Returns the keys from the
    first to the last seen. */
 static mha__keys mha__see(unsigned char *see, mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
-  mha__keys keys = { MHA__BLOCK, 0 };
-  size_t    x;
+  const mha__keys first = mha__in_block(base, r->first_lo, r->first_hi), other = mha__in_block(base, r->lo, r->hi);
+  mha__keys       keys = { MHA__BLOCK, 0 };
+  size_t          x;
   mha__clear(see, MHA__BLOCK);
-  mha__see_span(see, base, r->first_lo, r->first_hi);
-  mha__see_span(see, base, r->lo, r->hi);
+  for (x = first.x0; x < first.x1; x++) see[x] = 1;
+  for (x = other.x0; x < other.x1; x++) see[x] = 1;
+  if (first.x0 >= first.x1 && !r->mask && !r->bias) { /* as nearly always */
+    r->visible = other.x0 < other.x1 ? other.x1 - other.x0 : 0;
+    return other;
+  }
   r->visible = 0;
-  for (x = 0; x < MHA__BLOCK; x++) {
-    size_t j;
+  for (x = mha__min(first.x0, other.x0); x < mha__max(first.x1, other.x1); x++) {
+    const size_t j = (size_t)(base - kv0 + (ptrdiff_t)x);
     if (!see[x]) continue;
-    j = (size_t)(base - kv0 + (ptrdiff_t)x);
-    if ((r->mask && !r->mask[j]) || (r->bias && mha__bits(r->bias[j]) == 0xff800000u)) {
-      see[x] = 0;
-      continue;
-    }
+    see[x] = !(r->mask && !r->mask[j]) && !(r->bias && mha__bits(r->bias[j]) == 0xff800000u);
+    if (!see[x]) continue;
     r->visible++;
     keys.x0 = mha__min(keys.x0, x);
     keys.x1 = x + 1;
