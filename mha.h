@@ -2,7 +2,8 @@
 
    CONTENTS (search for the headings)
 
-      QUICK START   LAYOUT   SEMANTICS   ARITHMETIC   ACCURACY   MEMORY AND THREADS   OPTIONS   LIMITS   REVISIONS
+      QUICK START   LAYOUT   SEMANTICS   ARITHMETIC   ACCURACY   MEMORY AND THREADS   OPTIONS   LIMITS
+      REVISIONS
       == API ==   == Implementation ==   == Kernels ==   == Licence ==
 
 
@@ -13,7 +14,8 @@
       #define MHA_IMPLEMENTATION
       #include "mha.h"
 
-   and include it without the #define wherever else you need it.  This is a whole program; cc -O2 hello.c builds it:
+   and include it without the #define wherever else you need it.  This is a whole program; cc -O2 hello.c
+   builds it:
 
       #include <stdio.h>
       #define MHA_IMPLEMENTATION
@@ -35,7 +37,8 @@
       2.321 3.321 4.321 5.321
       3.679 4.679 5.679 6.679
 
-   Everything else goes through one zero-initialised struct.  Decoding one token with grouped heads from a cache:
+   Everything else goes through one zero-initialised struct.  Decoding one token with grouped heads from a
+   cache:
 
       mha_desc d = { 0 };                  // in C++: mha_desc d = {};
       d.batch = 1, d.q_heads = 32, d.kv_heads = 8, d.q_len = 1, d.kv_len = tokens_so_far, d.d_k = 128;
@@ -53,11 +56,12 @@
       row 2    i  j | k  l       <----------------
                                   mha_merge_heads      (reading that memory as 3 rows of 4 is not merging)
 
-   A row-major (seq_len, d_model) matrix therefore is (len, heads, channels) already, and mha_multi_head_attention and
-   the default of mha_desc, packed (batch, len, heads, channels), split and merge for free.  Any other order is a matter
-   of strides, in elements: head-major (batch, heads, len, channels) has head = len * channels and row = channels; in one
-   buffer of packed Q, K, V rows, row = 3 * d_model for all three; a stride of 0 repeats an input.  The channels of a row
-   are contiguous.  A pointer needs the alignment of its element type, no more.
+   A row-major (seq_len, d_model) matrix therefore is (len, heads, channels) already, and
+   mha_multi_head_attention and the default of mha_desc, packed (batch, len, heads, channels), split and
+   merge for free.  Any other order is a matter of strides, in elements: head-major (batch, heads, len,
+   channels) has head = len * channels and row = channels; in one buffer of packed Q, K, V rows, row = 3 *
+   d_model for all three; a stride of 0 repeats an input.  The channels of a row are contiguous.  A pointer
+   needs the alignment of its element type, no more.
 
 
    SEMANTICS
@@ -70,96 +74,106 @@
       weight_ij = exp(score_ij) / (sum over j of exp(score_ij) + exp(sink))
       o_ic      = sum over j of weight_ij v_jc                 lse_i = log of that sum, natural
 
-   Visibility.  A key is visible if every rule that is given admits it: j < kv_lens[b]; with MHA_CAUSAL position_j <=
-   position_i; with MHA_USE_WINDOW position_i - window_left <= position_j <= position_i + window_right, or 0 <= position_j
-   < keep_first; a nonzero mask byte; a bias other than -inf.  A very negative finite bias hides nothing.
+   Visibility.  A key is visible if every rule that is given admits it: j < kv_lens[b]; with MHA_CAUSAL
+   position_j <= position_i; with MHA_USE_WINDOW position_i - window_left <= position_j <= position_i +
+   window_right, or 0 <= position_j < keep_first; a nonzero mask byte; a bias other than -inf.  A very
+   negative finite bias hides nothing.
 
-   Positions.  q_start = number of keys already cached is what decoding with MHA_CAUSAL wants; MHA_Q_LAST says it without
-   a number.  Nothing is guessed from q_len and kv_len.
+   Positions.  q_start = number of keys already cached is what decoding with MHA_CAUSAL wants; MHA_Q_LAST
+   says it without a number.  Nothing is guessed from q_len and kv_len.
 
-   A row that sees no key gets output +0, weights 0, LSE -inf (the sink, where there is one) and no error; kv_len 0 is
-   legal.  A row that sees keys whose scores all overflow to -inf is NaN.
+   A row that sees no key gets output +0, weights 0, LSE -inf (the sink, where there is one) and no error;
+   kv_len 0 is legal.  A row that sees keys whose scores all overflow to -inf is NaN.
 
-   Hidden keys are not used: NaN or garbage behind a mask, in the future, outside the window or in unused slots changes
-   no bit of the output, and memory at or beyond kv_lens is not read.  What a query sees propagates: NaN in q, k or v
-   always, even where the weight underflows to 0, infinities as arithmetic has it (a score of -inf is weight 0).
+   Hidden keys are not used: NaN or garbage behind a mask, in the future, outside the window or in unused
+   slots changes no bit of the output, and memory at or beyond kv_lens is not read.  What a query sees
+   propagates: NaN in q, k or v always, even where the weight underflows to 0, infinities as arithmetic has
+   it (a score of -inf is weight 0).
 
    Grouped queries.  Query head h reads kv head h / (q_heads / kv_heads).
 
-   In place.  o may be q itself, with the same strides and d_v = d_k, if one row's scaled query, 4 * d_k bytes, fits the
-   workspace or the stack buffer (of which 2 KB are otherwise taken).  Every other overlap of an output with anything is
-   refused, also an o interleaved with a packed Q, K, V buffer.
+   In place.  o may be q itself, with the same strides and d_v = d_k, if one row's scaled query, 4 * d_k
+   bytes, fits the workspace or the stack buffer (of which 2 KB are otherwise taken).  Every other overlap
+   of an output with anything is refused, also an o interleaved with a packed Q, K, V buffer.
 
-   Errors.  Each call first checks everything; after an error nothing has been written.  Nothing that is set is ignored:
-   a window without MHA_USE_WINDOW, for one, is an error.
+   Errors.  Each call first checks everything; after an error nothing has been written.  Nothing that is set
+   is ignored: a window without MHA_USE_WINDOW, for one, is an error.
 
 
    ARITHMETIC
 
-   Results do not depend on the instruction set, the compiler, its optimisation, the number of parts or threads, the
-   workspace, or the company of a row: row i of a causal prefill and decoding step i have the same bits.  This holds
-   between builds for which mha_numerics() names the same roundings, because their order is fixed ("numerics 1"):
+   Results do not depend on the instruction set, the compiler, its optimisation, the number of parts or
+   threads, the workspace, or the company of a row: row i of a causal prefill and decoding step i have the
+   same bits.  This holds between builds for which mha_numerics() names the same roundings, because their
+   order is fixed ("numerics 1"):
 
-   Everything is float32, one rounding to nearest even per line; fma rounds once or, in builds that multiply then add,
-   twice.  c = scale * log2e; with a soft cap c = (scale / softcap) * 2 log2e.
-      1. q'_c = q_c * c; s_j = fma(q'_c, k_jc, s_j) from +0, c ascending; int8 keys: s_j = fma(s_j, k_scale_j, +0).
-      2. Soft cap: s_j = fma(T(s_j), softcap * log2e, +0).  Bias: s_j = fma(bias_j, log2e, s_j), -FLT_MAX where that
-         overflows from a finite s_j.  ALiBi: s_j = fma(slope * log2e, -|distance|, s_j).
-      3. Keys form blocks of 128 by position, floor(position / 128).  In a block m_b is the largest visible s_j,
-         p_j = E(s_j - m_b), l_b the sum of p_j in 16 lanes (position mod 16), ascending, then lanes 8, 4, 2, 1 apart are
-         added; o_b = fma(p_j, v_j, o_b) from +0, j ascending; int8 values: p_j * v_scale_j for p_j.
-      4. Blocks fold in ascending order, from m = -FLT_MAX, l = o = 0: if m_b > m: e = E(m - m_b), l = fma(l, e, l_b),
-         o = fma(o, e, o_b), m = m_b; else e = E(m_b - m), l = fma(l_b, e, l), o = fma(o_b, e, o).  A sink is one more
-         block: m_b = fma(sink, log2e, +0), l_b = 1, o_b = 0.
+   Everything is float32, one rounding to nearest even per line; fma rounds once or, in builds that multiply
+   then add, twice.  c = scale * log2e; with a soft cap c = (scale / softcap) * 2 log2e.
+      1. q'_c = q_c * c; s_j = fma(q'_c, k_jc, s_j) from +0, c ascending; then, for int8 keys,
+         s_j = fma(s_j, k_scale_j, +0).
+      2. Soft cap: s_j = fma(T(s_j), softcap * log2e, +0).  Bias: s_j = fma(bias_j, log2e, s_j), or -FLT_MAX
+         where that overflows from a finite s_j.  ALiBi: s_j = fma(slope * log2e, -|distance|, s_j).
+      3. Keys form blocks of 128 by position, floor(position / 128).  In a block m_b is the largest visible
+         s_j, p_j = E(s_j - m_b), and l_b the sum of p_j in 16 lanes (position mod 16), ascending, after which
+         lanes 8, 4, 2, 1 apart are added; o_b = fma(p_j, v_j, o_b) from +0, j ascending, with p_j * v_scale_j
+         for p_j where values are int8.
+      4. Blocks fold in ascending order, from m = -FLT_MAX, l = o = 0.  If m_b > m: e = E(m - m_b),
+         l = fma(l, e, l_b), o = fma(o, e, o_b), m = m_b; else e = E(m_b - m), l = fma(l_b, e, l),
+         o = fma(o_b, e, o).  A sink is one more block: m_b = fma(sink, log2e, +0), l_b = 1, o_b = 0.
       5. o = fma(o, 1/l, +0); weights fma(E(s_j - m), 1/l, +0); LSE fma(m, ln2, ln(l)).
    E (2^x), T (a tanh), ln and every constant stand in the Kernels section, where they are the same for all.
 
-   Not part of it: NaN payloads, subnormals flushed by the machine's mode, rounding modes other than to nearest, flags.
+   Not part of it: NaN payloads, subnormals flushed by the machine's mode, rounding modes other than to
+   nearest, flags.
 
 
    ACCURACY
 
-   With u = 2^-24, n = visible keys + 1, T = the largest over visible keys of |scale| sum_c |q_c k_c| + |bias| + |slope|
-   distance, and D = u (d_k + 16) T:
+   With u = 2^-24, n = visible keys + 1, T = the largest over visible keys of |scale| sum_c |q_c k_c| +
+   |bias| + |slope| distance, and D = u (d_k + 16) T:
 
       |o - exact|       <= max|v| (e^(2D) - 1 + u (min(n,128) + n/20 + 2 ln n + 30)) + 2^-126 sum|v|
       |weight - exact|  <= weight (e^(2D) - 1 + u (n/20 + 2 ln n + 2 |sink| + 100)) + 2^-125
       |lse - exact|     <= D + u (2 |lse| + 2 |sink| + n/20 + 4 ln n + 20)
 
-   and where mha_numerics() says "multiply then add" D = u (2 d_k + 20) T, min(n,128) doubled and n/12 for n/20.  The
-   stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and sum|v| stay below 2^127,
-   c and each q' are 0 or at least 2^-126, and each v (each v_scale of int8 values) is 0 or at least 2^-100.  There is no
-   bound in the logits alone: a dot product that cancels loses it.
+   and where mha_numerics() says "multiply then add" D = u (2 d_k + 20) T, min(n,128) doubled and n/12 for
+   n/20.  The stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and
+   sum|v| stay below 2^127, c and each q' are 0 or at least 2^-126, and each v (each v_scale of int8 values)
+   is 0 or at least 2^-100.  There is no bound in the logits alone: a dot product that cancels loses it.
 
 
    MEMORY AND THREADS
 
-   Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes; the deepest
-   call takes less than 3 KB beside it in optimised builds.  A workspace of mha_work_bytes() is as fast as it gets, any size between works.
+   Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
+   the deepest call takes less than 3 KB beside it in optimised builds.  A workspace of mha_work_bytes() is
+   as fast as it gets, any size between works.
 
-   All functions are safe in many threads.  The only mutable global is the cached choice of the instruction set.  To use
-   threads, call mha_attend_part(&d, t, threads, ...) in each, or mha_attend_keys where there are fewer rows than threads.
+   All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
+   set.  To use threads, call mha_attend_part(&d, t, threads, ...) in each, or mha_attend_keys where there
+   are fewer rows than threads.
 
 
    OPTIONS   macros; where the implementation is compiled, unless it says otherwise
 
       MHA_IMPLEMENTATION    compile the implementation here
       MHA_STATIC            the same with all functions static: several files may each have their own
-      MHADEF                what stands before each function (wherever you include; for dllexport and the like)
-      MHA_FILE              ["mha.h"] the name under which this file can include itself: set it if you rename the file
+      MHADEF                what stands before each function (wherever you include), for dllexport and the like
+      MHA_FILE              ["mha.h"] the name under which this file includes itself: set it if you rename it
       MHA_STACK_BYTES       [4096] size of the stack buffer, at least 1536
       MHA_NO_SIMD           only the scalar instance
-      MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, the bits of machines that have it
-      MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile this with
-                            -ffp-contract=off, or the compiler may fuse after all
+      MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, but the bits of those
+                            that have it
+      MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile this
+                            with -ffp-contract=off, or the compiler may fuse after all
       MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits end
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
 
    LIMITS
 
-   float32 queries and outputs; no dropout, no training; no complex masks beyond bytes, biases and the rules above.
-   Instances: scalar, AVX2 with FMA (chosen at run time), NEON on AArch64.  Positions lie within +-PTRDIFF_MAX/4.
+   float32 queries and outputs; no dropout, no training; no complex masks beyond bytes, biases and the rules
+   above. Instances: scalar, AVX2 with FMA (chosen at run time), NEON on AArch64.  Positions lie within
+   +-PTRDIFF_MAX/4.
 
 
    REVISIONS
@@ -203,7 +217,7 @@ typedef enum {
   MHA_ERR_HEADS   = -3,  /* num_heads does not divide d_model, or kv_heads does not divide q_heads */
   MHA_ERR_STRIDE  = -4,  /* a stride is negative, or elements of o coincide */
   MHA_ERR_RANGE   = -5,  /* sizes or strides overflow the address space, or positions leave +-PTRDIFF_MAX/4 */
-  MHA_ERR_VALUE   = -6,  /* scale or softcap is not usable (not finite, negative softcap), or a row to quantise is not finite */
+  MHA_ERR_VALUE   = -6,  /* scale or softcap is out of range, or a number to quantise is not finite */
   MHA_ERR_FLAG    = -7,  /* an unknown bit in flags */
   MHA_ERR_TYPE    = -8,  /* an unknown k_type or v_type */
   MHA_ERR_OPTION  = -9,  /* an option that would be ignored or contradicts another one */
@@ -219,11 +233,11 @@ MHADEF const char *mha_strerror(mha_status status);
 
 /* ---- Level 1: the three steps, and all three at once.  Dense row-major float32. ----
 
-   Outputs may not overlap inputs, with one exception: the out of mha_sdpa and mha_multi_head_attention may be q itself
-   while a query row fits the stack buffer (IN PLACE in the manual).  Inputs may overlap each other.
-   With seq_len 0 each call is OK and writes nothing. */
+   Outputs may not overlap inputs, with one exception: the out of mha_sdpa and mha_multi_head_attention may
+   be q itself while a query row fits the stack buffer (IN PLACE in the manual).  Inputs may overlap each
+   other. With seq_len 0 each call is OK and writes nothing. */
 
-/* heads[h][i][c] = x[i][h * d_k + c]        x: (seq_len, num_heads * d_k)   heads: (num_heads, seq_len, d_k) */
+/* heads[h][i][c] = x[i][h * d_k + c]      x: (seq_len, num_heads * d_k)   heads: (num_heads, seq_len, d_k) */
 MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads, size_t d_k);
 
 /* out[h] = softmax(q[h] k[h]^T / sqrt(d_k)) v[h]        all (num_heads, seq_len, d_k) */
@@ -257,33 +271,33 @@ enum {
    Nothing that is set is ignored in silence: a contradiction is an error. */
 typedef struct mha_desc {
   size_t batch, q_heads, q_len, kv_len, d_k; /* required; batch, q_len and kv_len may be 0 */
-  size_t kv_heads;                           /* [q_heads] must divide q_heads; head h reads kv head h / (q_heads / kv_heads) */
-  size_t d_v;                                /* [d_k] channels of a value and of an output row */
+  size_t kv_heads; /* [q_heads] must divide q_heads; query head h reads kv head h / (q_heads / kv_heads) */
+  size_t d_v;      /* [d_k] channels of a value and of an output row */
 
-  /* (batch, len, heads, channels).  All three strides zero: packed in that order.  Otherwise as given, each >= 0;
-     an input's stride of 0 repeats the same memory.  Channels are contiguous. */
+  /* (batch, len, heads, channels).  All three strides zero: packed in that order.  Otherwise as given,
+     each >= 0; an input's stride of 0 repeats the same memory.  Channels are contiguous. */
   float *o;       mha_strides o_stride; /* (batch, q_len, q_heads, d_v)    written in full */
-  const float *q; mha_strides q_stride; /* (batch, q_len, q_heads, d_k)  */
-  const void *k;  mha_strides k_stride; /* (batch, kv_len, kv_heads, d_k)  rows at or beyond kv_lens are not read */
-  const void *v;  mha_strides v_stride; /* (batch, kv_len, kv_heads, d_v) */
+  const float *q; mha_strides q_stride; /* (batch, q_len, q_heads, d_k) */
+  const void *k;  mha_strides k_stride; /* (batch, kv_len, kv_heads, d_k)  rows from kv_lens on are not read */
+  const void *v;  mha_strides v_stride; /* (batch, kv_len, kv_heads, d_v)  likewise */
   int k_type, v_type;                   /* [MHA_F32] an mha_type each */
-  const float *k_scale, *v_scale;       /* MHA_S8 only, then required: element = code * scale; (batch, kv_len, kv_heads) */
-  mha_strides k_scale_stride, v_scale_stride; /* a zero stride repeats, so all zero is one scale for the tensor */
+  const float *k_scale, *v_scale;       /* for MHA_S8: element = code * scale; (batch, kv_len, kv_heads) */
+  mha_strides k_scale_stride, v_scale_stride; /* a zero stride repeats: all zero is one scale for the tensor */
 
   unsigned flags;   /* MHA_CAUSAL and so on, or-ed */
   float    scale;   /* [1/sqrt(d_k)] any finite value, negative too; with MHA_USE_SCALE 0 too */
   float    softcap; /* [none] score = softcap * tanh(score / softcap) */
 
-  /* Positions: query i is at q_start + i, key j at kv_start + j, in every batch, or per batch from q_starts, kv_starts. */
+  /* Positions: query i is at q_start + i, key j at kv_start + j, or the same with q_starts[b], kv_starts[b]. */
   ptrdiff_t        q_start, kv_start;         /* [0] */
   const ptrdiff_t *q_starts, *kv_starts;      /* [NULL] (batch) */
   const size_t    *kv_lens;                   /* [NULL] (batch) keys that exist, each <= kv_len */
-  size_t           window_left, window_right; /* keys at p - window_left .. p + window_right, inclusive, or MHA_OPEN */
-  size_t           keep_first;                /* keys at positions 0 .. keep_first - 1 stay inside the window */
+  size_t           window_left, window_right; /* keys at p - window_left .. p + window_right; or MHA_OPEN */
+  size_t           keep_first;                /* keys at positions 0 .. keep_first - 1 are always inside */
 
-  const unsigned char *mask; mha_strides mask_stride; /* [NULL] (batch, q_heads, q_len, kv_len) nonzero = visible */
-  const float         *bias; mha_strides bias_stride; /* [NULL] same shape, added to the score; -inf hides */
-                                                      /* in both a zero stride repeats, and keys are contiguous */
+  /* (batch, q_heads, q_len, kv_len); a zero stride repeats; keys are contiguous */
+  const unsigned char *mask; mha_strides mask_stride; /* [NULL] nonzero = visible */
+  const float         *bias; mha_strides bias_stride; /* [NULL] added to the score; -inf hides */
   const float *alibi_slopes; /* [NULL] (q_heads) score -= slope * |query position - key position| */
   const float *sinks;        /* [NULL] (q_heads) a logit that takes part in the softmax and has no value */
 
@@ -299,10 +313,11 @@ typedef struct mha_desc {
    Safe to call from many threads at once with disjoint outputs and workspaces. */
 MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes);
 
-/* Share `part` of `parts` shares of about equal work, 0 <= part < parts: disjoint query rows of o, weights and lse.
-   After all parts, in any order or at once in as many threads, each with its own workspace, everything is written.
-   Surplus parts do nothing.  The same bits as mha_attend. */
-MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work, size_t work_bytes);
+/* Share `part` of `parts` shares of about equal work, 0 <= part < parts: disjoint query rows of o, weights
+   and lse. After all parts, in any order or at once in as many threads, each with its own workspace,
+   everything is written. Surplus parts do nothing.  The same bits as mha_attend. */
+MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work,
+                                  size_t work_bytes);
 
 /* What the calls above refuse in d, except for what hangs on the workspace.  Does nothing else. */
 MHADEF mha_status mha_check(const mha_desc *d);
@@ -312,17 +327,19 @@ MHADEF size_t mha_work_bytes(const mha_desc *d);
 
 /* Few query rows, many keys, several threads: share the keys instead of the rows.
 
-   Every mha_attend_keys(d, part, parts, shared, bytes) computes its share of the key blocks into `shared`, which has at
-   least mha_keys_bytes(d) bytes, any alignment, the same for all.  When all are done one mha_attend_join(d, shared, bytes)
-   writes o and lse.  weights must be NULL (MHA_ERR_OPTION).  The same bits as mha_attend. */
+   Every mha_attend_keys(d, part, parts, shared, bytes) computes its share of the key blocks into `shared`,
+   which has at least mha_keys_bytes(d) bytes, any alignment, the same for all.  When all are done one
+   mha_attend_join(d, shared, bytes) writes o and lse.  weights must be NULL (MHA_ERR_OPTION).  The same bits
+   as mha_attend. */
 MHADEF size_t     mha_keys_bytes(const mha_desc *d); /* 0 for a descriptor that mha_attend_keys refuses */
-MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared, size_t shared_bytes);
+MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared,
+                                  size_t shared_bytes);
 MHADEF mha_status mha_attend_join(const mha_desc *d, void *shared, size_t shared_bytes);
 
 /* ---- Helpers ---- */
 
-/* The standard ALiBi slopes: 2^(-8 (h + 1) / n) for a power of two n, and for other counts those of the power of two
-   below, then every second one of the power of two above.  Each is the nearest float. */
+/* The standard ALiBi slopes: 2^(-8 (h + 1) / n) for a power of two n, and for other counts those of the
+   power of two below, then every second one of the power of two above.  Each is the nearest float. */
 MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads);
 
 /* n numbers from one storage type to another: to nearest, ties to even, overflow to infinity, NaN stays NaN.
@@ -332,8 +349,8 @@ MHADEF mha_status mha_f32_from_f16(float *out, const uint16_t *in, size_t n);
 MHADEF mha_status mha_bf16_from_f32(uint16_t *out, const float *in, size_t n);
 MHADEF mha_status mha_f32_from_bf16(float *out, const uint16_t *in, size_t n);
 
-/* Quantise rows for MHA_S8: scales[r] = max(max_c |x[r][c]| / 127, 2^-126), out[r][c] = x[r][c] / scales[r], to nearest
-   even, so that |x - out * scale| <= 0.5001 scale.    x, out: (rows, cols)   scales: (rows)
+/* Quantise rows for MHA_S8: scales[r] = max(max_c |x[r][c]| / 127, 2^-126), out[r][c] = x[r][c] / scales[r],
+   to nearest even, so that |x - out * scale| <= 0.5001 scale.    x, out: (rows, cols)   scales: (rows)
    A row with NaN or infinity is refused (MHA_ERR_VALUE) before anything is written. */
 MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *x, size_t rows, size_t cols);
 
@@ -342,8 +359,9 @@ MHADEF size_t mha_desc_bytes(void); /* sizeof(mha_desc), for callers in other la
 /* Which instructions run: "scalar", "avx2", "neon". */
 MHADEF const char *mha_isa(void);
 
-/* Which roundings run: "hardware fma" and "software fma" have the same bits on every machine, "multiply then add" has
-   other bits, the same on every such machine, and "excess precision" (x87 and its like) promises none. */
+/* Which roundings run: "hardware fma" and "software fma" have the same bits on every machine, "multiply then
+   add" has other bits, the same on every such machine, and "excess precision" (x87 and its like) promises
+   none. */
 MHADEF const char *mha_numerics(void);
 
 #endif /* MHA_H */
@@ -371,11 +389,12 @@ MHADEF const char *mha_numerics(void);
 #  error "MHA_STACK_BYTES must be at least 1536: one row's scores, a small panel and some channels"
 #endif
 
-/* Each of these lets the compiler reorder sums or drop the NaN and infinity tests that the results rest on. */
+/* Each of these lets the compiler reorder sums or drop the NaN and infinity tests that results rest on. */
 #ifndef MHA_ALLOW_FAST_MATH
-#  if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) || defined(_M_FP_FAST) || \
-      defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__) || defined(__RECIPROCAL_MATH__)
-#    error "mha.h needs IEEE arithmetic: compile this file without -ffast-math and its parts (or set MHA_ALLOW_FAST_MATH)"
+#  if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__) || \
+      defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST) || \
+      (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0)
+#    error "mha.h needs IEEE arithmetic: compile this file without -ffast-math (or define MHA_ALLOW_FAST_MATH)"
 #  endif
 #endif
 
@@ -404,7 +423,7 @@ MHADEF const char *mha_numerics(void);
 #  if defined(__x86_64__) || defined(_M_X64)
 #    define MHA__X86
 #    include <immintrin.h>
-#    if defined(_MSC_VER) && defined(__clang__) /* clang-cl's immintrin.h leaves these out without /arch:AVX2 */
+#    if defined(_MSC_VER) && defined(__clang__) /* whose immintrin.h leaves these out without /arch:AVX2 */
 #      include <avxintrin.h>
 #      include <avx2intrin.h>
 #      include <fmaintrin.h>
@@ -436,7 +455,7 @@ MHADEF const char *mha_numerics(void);
 #define MHA__STR(a)     MHA__STR2(a)
 
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
-#define MHA__PANEL   16  /* keys or values copied at once; also the virtual lanes of a block's sum, contract too */
+#define MHA__PANEL   16  /* keys or values copied at once; also the lanes of a block's sum: contract, too */
 #define MHA__ROWS    64  /* most query rows per tile: with d_k = 64 their scratch is 75 KB, inside any L2 */
 #define MHA__FLT_MAX 3.402823466e+38f
 #define MHA__LOG2E   1.44269502f
@@ -477,8 +496,8 @@ static void mha__fill(float *x, size_t n, float value) {
   for (k = 0; k < n; k++) x[k] = value;
 }
 
-/* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end finds any
-   overflow on the way.  The division is for the rare large operand only. */
+/* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end
+   finds any overflow on the way.  The division is for the rare large operand only. */
 static size_t mha__plus(size_t a, size_t b) { return a > (size_t)-1 - b ? (size_t)-1 : a + b; }
 static size_t mha__times(size_t a, size_t b) {
   if ((a | b) >> (4 * sizeof(size_t)) == 0) return a * b;
@@ -487,7 +506,8 @@ static size_t mha__times(size_t a, size_t b) {
 
 /* ---- What the kernels and the framework share ---- */
 
-/* A query row on its way: where it is, what it may see, and the running softmax over the blocks folded so far. */
+/* A query row on its way: where it is, what it may see, and the running softmax over the blocks folded so
+   far. */
 typedef struct {
   const float         *q;
   float               *o; /* the sum of p v, unnormalised until the row is finished */
@@ -495,11 +515,12 @@ typedef struct {
   const unsigned char *mask;
   const float         *bias;
   ptrdiff_t            pos;
-  ptrdiff_t            first_lo, first_hi, lo, hi; /* positions visible but for mask and bias: first_lo .. first_hi - 1, lo .. hi - 1 */
+  ptrdiff_t            first_lo, first_hi; /* positions first_lo .. first_hi - 1 are visible, */
+  ptrdiff_t            lo, hi;             /* and lo .. hi - 1, as far as mask and bias allow */
   size_t               h;
   size_t               visible; /* keys seen in the present block */
   float                m, l;    /* largest score so far, in units of log2; sum of 2^(score - m) */
-  float                e;       /* of the last fold: the factor of the older or, if `grew` is 0, of the newer part */
+  float                e;       /* of the last fold: factor of the older or, if `grew` is 0, the newer part */
   int                  grew, sees;
 } mha__row;
 
@@ -518,8 +539,8 @@ typedef struct {
 typedef struct {
   const char *isa, *numerics;
   size_t      lanes;
-  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step, size_t x_step,
-                  size_t rows, size_t width, size_t terms);
+  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step,
+                  size_t x_step, size_t rows, size_t width, size_t terms);
   void (*shape)(float *s, size_t x0, size_t x1, const mha__shaping *how);
   void (*softmax)(float *s, size_t g0, size_t g1, float *m, float *l);
   void (*fold)(mha__row *row, float m, float l);
@@ -531,10 +552,11 @@ typedef struct {
 } mha__kernels;
 
 #if defined(MHA_EXACT_FMA) && !defined(MHA__HARDWARE_FMA)
-/* a * b + c rounded once, for machines without the instruction.  The product is exact in double; so is the error of
-   the sum, by two-sum.  Forcing the last bit of an inexact sum to 1 ("round to odd") keeps enough of it for the final
-   rounding to float to be right, subnormals included: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded
-   sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57 (2008). */
+/* a * b + c rounded once, for machines without the instruction.  The product is exact in double; so is the
+   error of the sum, by two-sum.  Forcing the last bit of an inexact sum to 1 ("round to odd") keeps enough
+   of it for the final rounding to float to be right, subnormals included: S. Boldo, G. Melquiond, "Emulation
+   of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57
+   (2008). */
 static float mha__soft_fma(float a, float b, float c) {
   union {
     double   f;
@@ -544,13 +566,14 @@ static float mha__soft_fma(float a, float b, float c) {
   s.f = p + c2;
   back = s.f - p;
   error = (p - (s.f - back)) + (c2 - back);
-  if (error != 0.0 && error - error == 0.0 && (s.u & 1) == 0) s.u += (error > 0.0) == (s.f > 0.0) ? 1u : (uint64_t)-1;
+  if (error != 0.0 && error - error == 0.0 && (s.u & 1) == 0)
+    s.u += (error > 0.0) == (s.f > 0.0) ? 1u : (uint64_t)-1;
   return (float)s.f;
 }
 #endif
 
-/* Each of these compiles the Kernels section once more.  (In a build with MHA_NO_FMA the AVX2 instance is compiled
-   without fma, so that no compiler can contract its multiplications.) */
+/* Each of these compiles the Kernels section once more.  (In a build with MHA_NO_FMA the AVX2 instance is
+   compiled without fma, so that no compiler can contract its multiplications.) */
 #define MHA__ISA   scalar
 #define MHA__LANES 1
 #define MHA__ATTR
@@ -684,12 +707,12 @@ typedef struct {
   float           cap_log2e;
   int             in_place; /* o is q */
   mha_status      status;   /* the first error found */
-  size_t          ranges;
+  size_t          ranges, o_range, q_range; /* how many, and which are o and q */
   mha__range      range[16];
 } mha__call;
 
-/* The float nearest to 1 / sqrt(n), n >= 1, in integers.  Long division gives quotient = floor(2^k / n) with 49 or 50
-   bits; its root, floor(2^(k/2) / sqrt(n)), has 25: the 24 of a float and one to round by. */
+/* The float nearest to 1 / sqrt(n), n >= 1, in integers.  Long division gives quotient = floor(2^k / n) with
+   49 or 50 bits; its root, floor(2^(k/2) / sqrt(n)), has 25: the 24 of a float and one to round by. */
 static float mha__inverse_sqrt(size_t n) {
   uint64_t quotient = n == 1, remainder = n != 1, root = 0, bit;
   unsigned k;
@@ -705,8 +728,7 @@ static float mha__inverse_sqrt(size_t n) {
   return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
 }
 
-
-static const size_t mha__element[4] = { sizeof(float), sizeof(uint16_t), sizeof(uint16_t), 1 }; /* bytes, by mha_type */
+static const size_t mha__element[4] = { 4, 2, 2, 1 }; /* bytes, by mha_type */
 
 /* Strides as given or, all zero, those of packed (batch, len, heads, channels). */
 static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t channels) {
@@ -738,9 +760,10 @@ static void mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_
   a->ranges++;
 }
 
-/* The same for a tensor with strides.  One that is absent, as it may be without elements, has no wrong strides. */
-static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len, size_t channels,
-                             size_t element) {
+/* The same for a tensor with strides.  One that is absent, as it may be without elements, has no wrong
+   strides. */
+static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len,
+                             size_t channels, size_t element) {
   const size_t batch = a->d->batch;
   const int    empty = !batch || !heads || !len || !channels;
   size_t       last = channels;
@@ -797,14 +820,17 @@ static mha_status mha__resolve_options(mha__call *a) {
   const unsigned  known = MHA_CAUSAL | MHA_Q_LAST | MHA_USE_WINDOW | MHA_USE_SCALE;
   float           scale;
   if (!d->q_heads || !d->d_k) return MHA_ERR_SHAPE;
+  if (d->d_k > MHA__SIZE_LIMIT / sizeof(float)) return MHA_ERR_RANGE;
   a->kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
   if (d->q_heads % a->kv_heads) return MHA_ERR_HEADS;
   a->group = d->q_heads / a->kv_heads;
   a->d_v = d->d_v ? d->d_v : d->d_k;
   if (d->flags & ~known) return MHA_ERR_FLAG;
-  if (d->k_type < MHA_F32 || d->k_type > MHA_S8 || d->v_type < MHA_F32 || d->v_type > MHA_S8) return MHA_ERR_TYPE;
+  if (d->k_type < MHA_F32 || d->k_type > MHA_S8 || d->v_type < MHA_F32 || d->v_type > MHA_S8)
+    return MHA_ERR_TYPE;
 
-  if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right || d->keep_first)) return MHA_ERR_OPTION;
+  if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right || d->keep_first))
+    return MHA_ERR_OPTION;
   if ((d->k_scale && d->k_type != MHA_S8) || (d->v_scale && d->v_type != MHA_S8)) return MHA_ERR_OPTION;
   if ((d->q_start != 0) + (d->q_starts != NULL) + ((d->flags & MHA_Q_LAST) != 0) > 1) return MHA_ERR_OPTION;
   if (d->kv_start != 0 && d->kv_starts) return MHA_ERR_OPTION;
@@ -821,26 +847,31 @@ static mha_status mha__resolve_options(mha__call *a) {
   return mha__is_finite(a->q_factor) && mha__is_finite(a->cap_log2e) ? MHA_OK : MHA_ERR_VALUE;
 }
 
+/* Are the positions start .. start + len - 1 within +-PTRDIFF_MAX/4? */
+static int mha__in_reach(ptrdiff_t start, size_t len) {
+  const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
+  if (start < -most || start > most || len > (size_t)most) return 0;
+  return len == 0 || start <= most - (ptrdiff_t)(len - 1);
+}
+
 /* Lengths and positions, per batch member. */
 static mha_status mha__resolve_places(mha__call *a) {
   const mha_desc *d = a->d;
-  const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
   const size_t    bytes = mha__times(d->batch, sizeof(size_t)); /* ptrdiff_t has the same size */
   size_t          b, n = d->batch;
   mha__note(a, d->q_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
   mha__note(a, d->kv_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
   mha__note(a, d->kv_lens, MHA__INPUT, bytes, sizeof(size_t));
   if (a->status) return a->status;
-  if (d->kv_len > (size_t)most || d->q_len > (size_t)most) return MHA_ERR_RANGE;
   a->longest = d->kv_lens ? 0 : d->kv_len;
-  if (!d->q_starts && !d->kv_starts && !d->kv_lens) n = 1; /* all members stand alike, even if there are none */
+  if (!d->q_starts && !d->kv_starts && !d->kv_lens) n = 1; /* all stand alike, even if there are none */
   for (b = 0; b < n; b++) {
-    ptrdiff_t  kv0 = d->kv_starts ? d->kv_starts[b] : d->kv_start;
     mha__place at;
     if (d->kv_lens && d->kv_lens[b] > d->kv_len) return MHA_ERR_LENGTH;
-    if (kv0 < -most || kv0 > most - (ptrdiff_t)d->kv_len) return MHA_ERR_RANGE;
+    if (!mha__in_reach(d->kv_starts ? d->kv_starts[b] : d->kv_start, d->kv_len)) return MHA_ERR_RANGE;
+    if (!mha__in_reach(0, d->q_len)) return MHA_ERR_RANGE; /* before Q_LAST subtracts it */
     at = mha__place_of(d, b);
-    if (at.q0 < -most || at.q0 > most - (ptrdiff_t)d->q_len) return MHA_ERR_RANGE;
+    if (!mha__in_reach(at.q0, d->q_len)) return MHA_ERR_RANGE;
     a->longest = mha__max(a->longest, at.len);
   }
   return MHA_OK;
@@ -857,11 +888,13 @@ static mha_status mha__resolve_tensors(mha__call *a) {
   a->q = mha__packed(d->q_stride, d->q_len, heads, d->d_k);
   a->k = mha__packed(d->k_stride, d->kv_len, kv_heads, d->d_k);
   a->v = mha__packed(d->v_stride, d->kv_len, kv_heads, a->d_v);
-  weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* (batch, heads, rows): heads take the place of rows */
+  weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* (batch, heads, rows): heads for rows */
   lse = mha__packed(lse, heads, d->q_len, 1);
+  a->o_range = a->ranges;
   mha__note_tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, f);
   mha__note_tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, f);
   mha__note_tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, f);
+  a->q_range = a->ranges;
   mha__note_tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, f);
   mha__note_tensor(a, d->k, MHA__REQUIRED, a->k, kv_heads, len, d->d_k, mha__element[d->k_type]);
   mha__note_tensor(a, d->v, MHA__REQUIRED, a->v, kv_heads, len, a->d_v, mha__element[d->v_type]);
@@ -878,19 +911,19 @@ static mha_status mha__resolve_tensors(mha__call *a) {
   a->rows = d->batch * heads * d->q_len; /* fits: o has at least as many elements */
   /* Work is counted in pairs of query row and key plus 16 a row, in 64 bits. */
   if ((uint64_t)d->kv_len + 16 > (uint64_t)-1 / a->rows) return MHA_ERR_RANGE;
-  a->in_place = (const float *)d->o == d->q && a->d_v == d->d_k && a->o.batch == a->q.batch && a->o.head == a->q.head &&
-                a->o.row == a->q.row;
+  a->in_place = (const float *)d->o == d->q && a->d_v == d->d_k && a->o.batch == a->q.batch &&
+                a->o.head == a->q.head && a->o.row == a->q.row;
   return MHA_OK;
 }
 
 /* No output may overlap anything else, but for o that is q. */
 static mha_status mha__resolve_overlaps(const mha__call *a) {
-  const mha__range *const end = a->range + a->ranges, *out, *other;
-  for (out = a->range; out < end; out++) {
+  size_t n, m;
+  for (n = 0; n < a->ranges; n++) {
+    const mha__range *out = &a->range[n], *other = a->range;
     if (!out->output) continue;
-    for (other = a->range; other < end; other++) {
-      const int allowed = a->in_place && out->p == (const void *)a->d->o && other->p == (const void *)a->d->q;
-      if (out == other || (allowed && !other->output)) continue;
+    for (m = 0; m < a->ranges; m++, other++) {
+      if (m == n || (a->in_place && n == a->o_range && m == a->q_range)) continue;
       if (mha__overlap(out->p, out->bytes, other->p, other->bytes)) return MHA_ERR_OVERLAP;
     }
   }
@@ -932,7 +965,8 @@ static void mha__span(mha__row *r, const mha_desc *d, const mha__place *at, size
   }
 }
 
-/* An upper bound of the keys that a row sees, for sharing the work; the first and the other keys may overlap. */
+/* An upper bound of the keys that a row sees, for sharing the work; the first and the other keys may
+   overlap. */
 static uint64_t mha__span_keys(const mha__row *r) {
   uint64_t n = 0;
   if (r->first_hi > r->first_lo) n += (uint64_t)(r->first_hi - r->first_lo);
@@ -961,10 +995,11 @@ static mha__keys mha__in_block(ptrdiff_t base, ptrdiff_t lo, ptrdiff_t hi) {
   return keys;
 }
 
-/* see[x] = 1 for each key of the block that the row sees, else 0; r->visible counts them.  Returns the keys from the
-   first to the last seen. */
+/* see[x] = 1 for each key of the block that the row sees, else 0; r->visible counts them.  Returns the keys
+   from the first to the last seen. */
 static mha__keys mha__see(unsigned char *see, mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
-  const mha__keys first = mha__in_block(base, r->first_lo, r->first_hi), other = mha__in_block(base, r->lo, r->hi);
+  const mha__keys first = mha__in_block(base, r->first_lo, r->first_hi);
+  const mha__keys other = mha__in_block(base, r->lo, r->hi);
   mha__keys       keys = { MHA__BLOCK, 0 };
   size_t          x;
   mha__clear(see, MHA__BLOCK);
@@ -992,7 +1027,8 @@ static mha__keys mha__see(unsigned char *see, mha__row *r, ptrdiff_t base, ptrdi
 static float mha__from_f16(uint16_t h) {
   const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
   if (exponent == 31) return mha__from_bits(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0) return mha__from_bits(sign | mha__bits((float)fraction * 5.96046448e-8f)); /* 2^-24: exact */
+  if (exponent == 0)
+    return mha__from_bits(sign | mha__bits((float)fraction * 5.96046448e-8f)); /* times 2^-24, exactly */
   return mha__from_bits(sign | (exponent + 112u) << 23 | fraction << 13);
 }
 
@@ -1067,10 +1103,13 @@ static size_t mha__row_bytes(size_t q_width, size_t v_width) {
 static size_t mha__panel_bytes(size_t width) { return mha__times(width, MHA__PANEL * sizeof(float)); }
 
 /* Rows that can share a tile: those of a kv head's query heads in one batch member. */
-static size_t mha__tile_rows(const mha__call *a) { return mha__min(mha__times(a->d->q_len, a->group), MHA__ROWS); }
+static size_t mha__tile_rows(const mha__call *a) {
+  return mha__min(mha__times(a->d->q_len, a->group), MHA__ROWS);
+}
 
-/* Lay the scratch out in `bytes` bytes of aligned memory: in full width if four rows fit (or all there are), since a
-   panel then serves at least four rows; else in narrow panels, with as many whole rows as fit, or one in pieces. */
+/* Lay the scratch out in `bytes` bytes of aligned memory: in full width if four rows fit (or all there are),
+   since a panel then serves at least four rows; else in narrow panels, with as many whole rows as fit, or
+   one in pieces. */
 static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   const size_t d_k = t->a->d->d_k, d_v = t->a->d_v, most = mha__tile_rows(t->a);
   size_t       width = mha__max(d_k, d_v), row_bytes = mha__row_bytes(d_k, d_v);
@@ -1106,7 +1145,8 @@ typedef union {
 enum { MHA__WORK_ALIGN = 16 };
 
 /* Take the workspace, if it is larger, or the stack buffer. */
-static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack, void *work, size_t work_bytes) {
+static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack, void *work,
+                             size_t work_bytes) {
   size_t n, skip = (MHA__WORK_ALIGN - (uintptr_t)work % MHA__WORK_ALIGN) % MHA__WORK_ALIGN;
   if (!work && work_bytes) return MHA_ERR_WORK;
   if (work_bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - work_bytes) return MHA_ERR_WORK;
@@ -1122,7 +1162,8 @@ static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack
   }
   skip %= sizeof(float);
   if (t->q_width < a->d->d_k && work_bytes > skip && (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
-    t->query = (float *)(void *)((unsigned char *)work + skip); /* a workspace for one query row and little else */
+    mha__lay_out(t, stack, sizeof *stack); /* a workspace for one query row and little else: just that */
+    t->query = (float *)(void *)((unsigned char *)work + skip);
     t->q_width = a->d->d_k;
   }
   return a->in_place && t->q_width < a->d->d_k ? MHA_ERR_OVERLAP : MHA_OK;
@@ -1133,7 +1174,9 @@ static size_t mha__at(mha_strides s, size_t b, size_t h, size_t row) {
   return b * (size_t)s.batch + h * (size_t)s.head + row * (size_t)s.row;
 }
 
-static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) { return (size_t)(base - t->at.kv0 + (ptrdiff_t)x); }
+static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) {
+  return (size_t)(base - t->at.kv0 + (ptrdiff_t)x);
+}
 
 /* Scaled channels c0 .. c0 + n - 1 of a row's query. */
 static void mha__scale_query(float *out, const mha__row *r, size_t c0, size_t n, float factor) {
@@ -1141,9 +1184,10 @@ static void mha__scale_query(float *out, const mha__row *r, size_t c0, size_t n,
   for (c = 0; c < n; c++) out[c] = r->q[c0 + c] * factor;
 }
 
-/* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the 16 that begin at x; the lanes of
-   other keys are 0. */
-static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0, size_t n) {
+/* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the 16 that begin at x;
+   the lanes of other keys are 0. */
+static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0,
+                           size_t n) {
   const mha__call *a = t->a;
   float            some[16];
   size_t           lane, c, m;
@@ -1161,13 +1205,14 @@ static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__ke
   }
 }
 
-/* Stage "dot": score[row][x] = sum over channels of scaled query times key, for all rows of the tile and the given keys.
-   A scalar kernel reads float keys where they lie; all else goes through the panel. */
+/* Stage "dot": score[row][x] = sum over channels of scaled query times key, for all rows of the tile and the
+   given keys. A scalar kernel reads float keys where they lie; all else goes through the panel. */
 static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
   const mha__call *a = t->a;
   const size_t     d_k = a->d->d_k;
   const int        direct = t->kernels->lanes == 1 && a->d->k_type == MHA_F32;
-  const size_t     step = direct ? MHA__BLOCK : MHA__PANEL, width = mha__min(direct ? d_k : t->k_width, t->q_width);
+  const size_t     step = direct ? MHA__BLOCK : MHA__PANEL,
+               width = mha__min(direct ? d_k : t->k_width, t->q_width);
   size_t           x, c, r;
   for (r = 0; r < t->n; r++) mha__fill(t->score + r * MHA__BLOCK, MHA__BLOCK, 0.0f);
   for (x = keys.x0 / step * step; x < keys.x1; x += step)
@@ -1179,17 +1224,21 @@ static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
         q = t->query;
       }
       if (direct) {
-        const float *k = (const float *)a->d->k + mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)) + c;
-        t->kernels->product(t->score + keys.x0, MHA__BLOCK, q, t->q_width, k, 1, (size_t)a->k.row, t->n, keys.x1 - keys.x0, n);
+        const float *k =
+            (const float *)a->d->k + mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)) + c;
+        t->kernels->product(t->score + keys.x0, MHA__BLOCK, q, t->q_width, k, 1, (size_t)a->k.row, t->n,
+                            keys.x1 - keys.x0, n);
       } else {
         mha__load_keys(t, base, x, keys, c, n);
-        t->kernels->product(t->score + x, MHA__BLOCK, q, t->q_width, t->panel, MHA__PANEL, 1, t->n, MHA__PANEL, n);
+        t->kernels->product(t->score + x, MHA__BLOCK, q, t->q_width, t->panel, MHA__PANEL, 1, t->n,
+                            MHA__PANEL, n);
       }
     }
 }
 
 /* Stages "shape" and "hide": scores become logits, hidden ones -inf. */
-static void mha__shape_and_hide(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys, size_t g0, size_t g1) {
+static void mha__shape_and_hide(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys, size_t g0,
+                                size_t g1) {
   const mha_desc      *d = t->a->d;
   const mha__row      *row = &t->row[r];
   const unsigned char *see = t->see + r * MHA__BLOCK;
@@ -1230,7 +1279,8 @@ static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
   return !bad;
 }
 
-/* mixed[row][c] += p v over `keys`, of which the values begin at v, for rows that see each key that is not finite. */
+/* mixed[row][c] += p v over `keys`, of which the values begin at v, for rows that see each key that is not
+   finite. */
 static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, mha__keys keys, size_t n) {
   size_t r, x, end;
   for (r = 0; r < t->n; r++) {
@@ -1246,8 +1296,8 @@ static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, m
 
 /* Stages "mix" and "fold": o of each row takes in this block's p v.
 
-   A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or infinite.  So where
-   a row hides keys, V is looked through, and such a piece of it is mixed key by key. */
+   A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or
+   infinite.  So where a row hides keys, V is looked through, and such a piece of it is mixed key by key. */
 static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
   const mha__call *a = t->a;
   const int        direct = a->d->v_type == MHA_F32;
@@ -1260,14 +1310,16 @@ static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
     mha__fill(t->mixed, t->n * t->v_width, 0.0f);
     for (x = keys.x0; x < keys.x1; x += step) {
       const mha__keys some = { x, mha__min(x + step, keys.x1) };
-      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c, count = some.x1 - some.x0;
+      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c,
+                   count = some.x1 - some.x0;
       const float    *v = t->panel;
       size_t          v_row = n, k;
       if (direct) {
         v = (const float *)a->d->v + from;
         v_row = (size_t)a->v.row;
       } else {
-        for (k = 0; k < count; k++) mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * (size_t)a->v.row, n);
+        for (k = 0; k < count; k++)
+          mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * (size_t)a->v.row, n);
       }
       if (hides && !mha__all_finite(v, v_row, count, n)) {
         mha__mix_visible(t, v, v_row, some, n);
@@ -1276,7 +1328,8 @@ static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
       }
     }
     for (r = 0; r < t->n; r++)
-      if (t->row[r].visible) t->kernels->fold_values(&t->row[r], t->row[r].o + c, t->mixed + r * t->v_width, n);
+      if (t->row[r].visible)
+        t->kernels->fold_values(&t->row[r], t->row[r].o + c, t->mixed + r * t->v_width, n);
   }
 }
 
@@ -1331,7 +1384,8 @@ static void mha__begin_row(const mha__tile *t, mha__row *r, size_t h, size_t i) 
   r->sees = 0;
 }
 
-/* Rows first .. first + n - 1 of the kv head, counted as query row * group + head in the group, become the tile. */
+/* Rows first .. first + n - 1 of the kv head, counted as query row * group + head in the group, become the
+   tile. */
 static void mha__begin_tile(mha__tile *t, size_t kv_head, size_t first, size_t n) {
   const mha__call *a = t->a;
   size_t           r;
@@ -1339,7 +1393,8 @@ static void mha__begin_tile(mha__tile *t, size_t kv_head, size_t first, size_t n
   t->n = n;
   for (r = 0; r < n; r++) {
     mha__begin_row(t, &t->row[r], kv_head * a->group + (first + r) % a->group, (first + r) / a->group);
-    if (t->q_width == a->d->d_k) mha__scale_query(t->query + r * t->q_width, &t->row[r], 0, t->q_width, a->q_factor);
+    if (t->q_width == a->d->d_k)
+      mha__scale_query(t->query + r * t->q_width, &t->row[r], 0, t->q_width, a->q_factor);
   }
 }
 
@@ -1377,7 +1432,8 @@ static void mha__walk(mha__tile *t) {
   for (base = mha__block_base(first.lo); base < first.hi; base += MHA__BLOCK) mha__block(t, base);
   done = base;
   if (other.lo >= other.hi) return;
-  for (base = mha__max_pos(done, mha__block_base(other.lo)); base < other.hi; base += MHA__BLOCK) mha__block(t, base);
+  for (base = mha__max_pos(done, mha__block_base(other.lo)); base < other.hi; base += MHA__BLOCK)
+    mha__block(t, base);
 }
 
 /* The logits in the row's weights become its softmax. */
@@ -1448,7 +1504,8 @@ static uint64_t mha__head_cost(const mha__tile *t) {
   return cost;
 }
 
-/* How many rows of a kv head (query row * group + head in the group) begin before `limit`, if the first begins at 0. */
+/* How many rows of a kv head (query row * group + head in the group) begin before `limit`, if the first
+   begins at 0. */
 static size_t mha__rows_before(const mha__tile *t, uint64_t limit) {
   const size_t group = t->a->group;
   size_t       i;
@@ -1477,7 +1534,8 @@ static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
     cost = mha__head_cost(t) * a->group;
     for (h = 0; h < a->kv_heads; h++, at += cost) {
       if (at >= to || at + cost <= from) continue;
-      mha__attend_rows(t, h, at < from ? mha__rows_before(t, from - at) : 0, at + cost > to ? mha__rows_before(t, to - at) : all);
+      mha__attend_rows(t, h, at < from ? mha__rows_before(t, from - at) : 0,
+                       at + cost > to ? mha__rows_before(t, to - at) : all);
     }
   }
 }
@@ -1493,8 +1551,8 @@ static void mha__attend_all(mha__tile *t) {
 
 /* ---- One long row on several threads: block results in shared memory ----
 
-   Of each row and each block (of the longest row) the floats m, l and o (d_v); m is -inf where the row sees no key of
-   the block, which no block that it sees can have. */
+   Of each row and each block (of the longest row) the floats m, l and o (d_v); m is -inf where the row sees
+   no key of the block, which no block that it sees can have. */
 
 static size_t mha__blocks_at_most(const mha__call *a) { return a->d->kv_len / MHA__BLOCK + 2; }
 
@@ -1506,13 +1564,16 @@ static mha_status mha__resolve_keys(mha__call *a, const mha_desc *d, size_t *byt
   mha_status status = mha__resolve(a, d);
   if (status) return status;
   if (d->weights) return MHA_ERR_OPTION;
-  *bytes = mha__shared_floats(a) ? mha__plus(mha__times(mha__shared_floats(a), sizeof(float)), sizeof(float) - 1) : 0;
+  *bytes = mha__times(mha__shared_floats(a), sizeof(float));
+  if (*bytes) *bytes = mha__plus(*bytes, sizeof(float) - 1); /* room to align */
   return *bytes <= MHA__SIZE_LIMIT ? MHA_OK : MHA_ERR_RANGE;
 }
 
-static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared, size_t shared_bytes) {
+static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared,
+                                    size_t shared_bytes) {
   size_t n;
-  if ((!shared && shared_bytes) || shared_bytes < needed || (uintptr_t)shared > (uintptr_t)-1 - needed) return MHA_ERR_WORK;
+  if ((!shared && shared_bytes) || shared_bytes < needed || (uintptr_t)shared > (uintptr_t)-1 - needed)
+    return MHA_ERR_WORK;
   for (n = 0; n < a->ranges; n++)
     if (mha__overlap(shared, needed, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
   return MHA_OK;
@@ -1522,8 +1583,9 @@ static mha_status mha__check_shared(const mha__call *a, size_t needed, const voi
 static float *mha__shared_block(const mha__tile *t, void *shared, size_t h, size_t i, size_t n) {
   const mha__call *a = t->a;
   const size_t     flat = (t->b * a->d->q_heads + h) * a->d->q_len + i;
-  unsigned char   *p = (unsigned char *)shared + (sizeof(float) - (uintptr_t)shared % sizeof(float)) % sizeof(float);
-  return (float *)(void *)p + (flat * mha__blocks_at_most(a) + n) * (a->d_v + 2);
+  const size_t     skip = (sizeof(float) - (uintptr_t)shared % sizeof(float)) % sizeof(float);
+  float *const     first = (float *)(void *)((unsigned char *)shared + skip);
+  return first + (flat * mha__blocks_at_most(a) + n) * (a->d_v + 2);
 }
 
 /* Blocks of the batch member that some row may see, counted from that of key 0. */
@@ -1548,7 +1610,8 @@ static mha__blocks mha__blocks_seen(const mha__tile *t) {
   return blocks;
 }
 
-/* A block's result is what folding it into a fresh row leaves: fold(-FLT_MAX, 0, 0) with (m, l, o) gives (m, l, o). */
+/* A block's result is what folding it into a fresh row leaves: fold(-FLT_MAX, 0, 0) with (m, l, o) gives (m,
+   l, o). */
 static void mha__keys_rows(mha__tile *t, size_t kv_head, mha__blocks blocks, void *shared) {
   const mha__call *a = t->a;
   const size_t     all = a->d->q_len * a->group;
@@ -1598,7 +1661,7 @@ MHADEF const char *mha_strerror(mha_status status) {
     case MHA_ERR_HEADS: return "the number of heads does not divide what it must divide";
     case MHA_ERR_STRIDE: return "a stride is negative, or elements of the output coincide";
     case MHA_ERR_RANGE: return "sizes, strides or positions are too large";
-    case MHA_ERR_VALUE: return "a scale, soft cap or number to quantise is not finite, or the soft cap is negative";
+    case MHA_ERR_VALUE: return "a scale or soft cap is out of range, or a number to quantise is not finite";
     case MHA_ERR_FLAG: return "an unknown flag";
     case MHA_ERR_TYPE: return "an unknown storage type";
     case MHA_ERR_OPTION: return "an option that would be ignored or that contradicts another";
@@ -1612,7 +1675,8 @@ MHADEF const char *mha_strerror(mha_status status) {
 }
 
 /* n elements from one array to another, disjoint one */
-static mha_status mha__check_copy(const void *out, size_t out_size, const void *in, size_t in_size, size_t n) {
+static mha_status mha__check_copy(const void *out, size_t out_size, const void *in, size_t in_size,
+                                  size_t n) {
   const size_t out_bytes = mha__times(n, out_size), in_bytes = mha__times(n, in_size);
   mha_status   status = mha__check_array(out, out_bytes, out_size);
   if (!status) status = mha__check_array(in, in_bytes, in_size);
@@ -1620,11 +1684,13 @@ static mha_status mha__check_copy(const void *out, size_t out_size, const void *
   return mha__overlap(out, out_bytes, in, in_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
 }
 
-MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads, size_t d_k) {
+MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads,
+                                  size_t d_k) {
   size_t     h, i, c;
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
-  status = mha__check_copy(heads, sizeof *heads, x, sizeof *x, mha__times(seq_len, mha__times(num_heads, d_k)));
+  status =
+      mha__check_copy(heads, sizeof *heads, x, sizeof *x, mha__times(seq_len, mha__times(num_heads, d_k)));
   if (status) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
@@ -1632,8 +1698,8 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   return MHA_OK;
 }
 
-MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len, size_t num_heads,
-                           size_t d_k) {
+MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len,
+                           size_t num_heads, size_t d_k) {
   mha_desc    d;
   mha_strides heads;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
@@ -1652,11 +1718,13 @@ MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const flo
   return mha_attend(&d, NULL, 0);
 }
 
-MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads, size_t d_k) {
+MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads,
+                                  size_t d_k) {
   size_t     h, i, c;
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
-  status = mha__check_copy(x, sizeof *x, heads, sizeof *heads, mha__times(seq_len, mha__times(num_heads, d_k)));
+  status =
+      mha__check_copy(x, sizeof *x, heads, sizeof *heads, mha__times(seq_len, mha__times(num_heads, d_k)));
   if (status) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
@@ -1664,8 +1732,8 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
   return MHA_OK;
 }
 
-MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v, size_t seq_len,
-                                           size_t d_model, size_t num_heads) {
+MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v,
+                                           size_t seq_len, size_t d_model, size_t num_heads) {
   mha_desc d;
   if (!num_heads || !d_model) return MHA_ERR_SHAPE;
   if (d_model % num_heads) return MHA_ERR_HEADS;
@@ -1685,7 +1753,8 @@ MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes) {
   return mha_attend_part(d, 0, 1, work, work_bytes);
 }
 
-MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work, size_t work_bytes) {
+MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, void *work,
+                                  size_t work_bytes) {
   mha__stack stack;
   mha__call  a;
   mha__tile  t;
@@ -1719,7 +1788,8 @@ MHADEF size_t mha_keys_bytes(const mha_desc *d) {
   return mha__resolve_keys(&a, d, &bytes) ? 0 : bytes;
 }
 
-MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared, size_t shared_bytes) {
+MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, void *shared,
+                                  size_t shared_bytes) {
   mha__stack stack;
   mha__call  a;
   mha__tile  t;
@@ -1769,8 +1839,9 @@ static uint64_t mha__mul_high(uint64_t a, uint64_t b) {
   return a1 * b1 + (middle >> 32) + (other >> 32);
 }
 
-/* The float nearest to 2^-(whole + fraction / 2^64), in integers: exp(-y) = 1 - y + y^2/2! - ... with y = fraction ln 2,
-   in units of 2^-63, of which the rounding of 24 terms takes less than 2^5; a float needs 2^39. */
+/* The float nearest to 2^-(whole + fraction / 2^64), in integers: exp(-y) = 1 - y + y^2/2! - ... with y =
+   fraction ln 2, in units of 2^-63, of which the rounding of 24 terms takes less than 2^5; a float needs
+   2^39. */
 static float mha__negative_power(unsigned whole, uint64_t fraction) {
   const uint64_t y = mha__mul_high(fraction, ((uint64_t)0xb17217f7u << 32) | 0xd1cf79acu); /* ln 2 * 2^64 */
   uint64_t       term = (uint64_t)1 << 63, sum = term;
@@ -1790,7 +1861,7 @@ MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads) {
   if (status) return status;
   while (q_heads >> t > 1) t++;
   for (h = 0; h < q_heads; h++) {
-    const size_t   extra = h >> t; /* 1 beyond the power of two, where every second slope of the next one follows */
+    const size_t   extra = h >> t; /* 1 beyond the power of two */
     const uint64_t n = extra ? 2 * ((uint64_t)h - ((uint64_t)1 << t)) + 1 : (uint64_t)h + 1;
     const unsigned shift = t + (unsigned)extra; /* the slope is 2^-(8 n / 2^shift) */
     slopes[h] = mha__negative_power((unsigned)(8 * n >> shift), shift ? 8 * n << (64 - shift) : 0);
@@ -1820,8 +1891,12 @@ static mha_status mha__widen_all(float *out, const uint16_t *in, int type, size_
   return status;
 }
 
-MHADEF mha_status mha_f32_from_f16(float *out, const uint16_t *in, size_t n) { return mha__widen_all(out, in, MHA_F16, n); }
-MHADEF mha_status mha_f32_from_bf16(float *out, const uint16_t *in, size_t n) { return mha__widen_all(out, in, MHA_BF16, n); }
+MHADEF mha_status mha_f32_from_f16(float *out, const uint16_t *in, size_t n) {
+  return mha__widen_all(out, in, MHA_F16, n);
+}
+MHADEF mha_status mha_f32_from_bf16(float *out, const uint16_t *in, size_t n) {
+  return mha__widen_all(out, in, MHA_BF16, n);
+}
 
 /* To the nearest integer, ties to even, for |x| <= 2^21: adding 1.5 * 2^23 leaves no bit for a fraction. */
 static int mha__round(float x) {
@@ -1833,12 +1908,14 @@ static int mha__round(float x) {
 }
 
 MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *x, size_t rows, size_t cols) {
-  const size_t n = mha__times(rows, cols), x_bytes = mha__times(n, sizeof *x), scale_bytes = mha__times(rows, sizeof *scales);
+  const size_t n = mha__times(rows, cols), x_bytes = mha__times(n, sizeof *x);
+  const size_t scale_bytes = mha__times(rows, sizeof *scales);
   size_t       r, c;
   mha_status   status = mha__check_copy(out, sizeof *out, x, sizeof *x, n);
   if (!status) status = mha__check_array(scales, scale_bytes, sizeof *scales);
   if (status) return status;
-  if (mha__overlap(scales, scale_bytes, x, x_bytes) || mha__overlap(scales, scale_bytes, out, n)) return MHA_ERR_OVERLAP;
+  if (mha__overlap(scales, scale_bytes, x, x_bytes) || mha__overlap(scales, scale_bytes, out, n))
+    return MHA_ERR_OVERLAP;
   for (r = 0; r < n; r++)
     if (!mha__is_finite(x[r])) return MHA_ERR_VALUE;
   for (r = 0; r < rows; r++) {
@@ -1849,7 +1926,7 @@ MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *
       most = size > most ? size : most;
     }
     scale = most / 127.0f;
-    scale = scale > 1.17549435e-38f ? scale : 1.17549435e-38f; /* 2^-126: no division by 0, no loss in subnormals */
+    scale = scale > 1.17549435e-38f ? scale : 1.17549435e-38f; /* 2^-126: no division by 0 */
     for (c = 0; c < cols; c++) out[r * cols + c] = (signed char)mha__round(from[c] / scale);
     scales[r] = scale;
   }
@@ -1982,10 +2059,11 @@ MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
   return some[0];
 }
 
-/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; *power = 2^(n - 1), for n = -126 +0.
+/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; *power = 2^(n - 1), and +0
+   for n = -126.
 
-   Adding 1.5 * 2^23 + 126 rounds x to an integer that then stands, plus 126, in the low bits of the sum: shifted to the
-   exponent they are the power.  The coefficients are minimax for |f| <= 1/2, doubled. */
+   Adding 1.5 * 2^23 + 126 rounds x to an integer that then stands, plus 126, in the low bits of the sum:
+   shifted to the exponent they are the power.  The coefficients are minimax for |f| <= 1/2, doubled. */
 MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2_parts)(mha__v x, float last, mha__v *power) {
   const mha__v       magic = mha__set(12583038.0f);
   const MHA__ROUNDED sum = mha__add(x, magic);
@@ -2013,7 +2091,8 @@ MHA__INLINE MHA__ATTR float MHA__FN(exp2_one)(float x) {
   return some[0];
 }
 
-/* tanh(x ln2 / 2) = (2^x - 1) / (2^x + 1), accurate near 0 because 2^x - 1 comes from the polynomial; 1 from x = 26 on */
+/* tanh(x ln2 / 2) = (2^x - 1) / (2^x + 1), accurate near 0 because 2^x - 1 comes from the polynomial; 1 from
+   x = 26 on */
 MHA__INLINE MHA__ATTR mha__v MHA__FN(tanh)(mha__v x) {
   const mha__v zero = mha__set(0.0f), one = mha__set(-1.0f), most = mha__set(26.0f), two = mha__set(2.0f);
   const mha__v negative = mha__mul(x, one);
@@ -2028,8 +2107,8 @@ MHA__INLINE MHA__ATTR mha__v MHA__FN(tanh)(mha__v x) {
   return mha__where_ge(x, zero, y, z);
 }
 
-/* Natural logarithm of l > 0; NaN and infinity stay, 0 gives -inf.  With l = 2^e (1 + y), y in [-0.3, 0.42], and
-   z = y / (y + 2): ln(1 + y) = 2 atanh(z) = y - z y + z^3 (2/3 + 2/5 z^2 + 2/7 z^4 + 2/9 z^6 ...). */
+/* Natural logarithm of l > 0; NaN and infinity stay, 0 gives -inf.  With l = 2^e (1 + y), y in [-0.3, 0.42],
+   and z = y / (y + 2): ln(1 + y) = 2 atanh(z) = y - z y + z^3 (2/3 + 2/5 z^2 + 2/7 z^4 + 2/9 z^6 ...). */
 static MHA__ATTR float MHA__FN(log)(float l) {
   uint32_t m = (mha__bits(l) & 0x7fffffu) | 0x3f800000u;
   int      e = (int)(mha__bits(l) >> 23) - 127;
@@ -2048,7 +2127,7 @@ static MHA__ATTR float MHA__FN(log)(float l) {
   r = MHA__FN(fma_one)(zz, r, 0.400000006f);
   r = MHA__FN(fma_one)(zz, r, 0.666666687f);
   r = zz * r;
-  t = MHA__FN(fma_one)(-z, y, 0.0f); /* through fma, or a compiler could contract the product into the next sum */
+  t = MHA__FN(fma_one)(-z, y, 0.0f); /* not -z * y: a compiler could contract that into the next sum */
   h = MHA__FN(fma_one)(r, z, t);
   if (e == 0) return y + h;
   t = MHA__FN(fma_one)((float)e, 1.42860677e-06f, h); /* ln 2 in two parts, the larger with 15 bits */
@@ -2059,11 +2138,12 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 /* out[r][x] += sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width and t < terms, where
    b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
 
-   Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x channel). */
+   Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x
+   channel). */
 
 /* four rows of out, two vectors wide, stay in registers */
-static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const float *a0, size_t a_row, const float *b0,
-                                           size_t t_step, size_t x_step, size_t terms) {
+static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const float *a0, size_t a_row,
+                                           const float *b0, size_t t_step, size_t x_step, size_t terms) {
   float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
   const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row, *b1 = b0 + MHA__LANES * x_step;
   mha__v       s00 = mha__load(out), s01 = mha__load(out + MHA__LANES);
@@ -2097,15 +2177,17 @@ static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const flo
 }
 
 /* one row, one vector or a part of it */
-static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const float *b, size_t t_step, size_t width, size_t terms) {
+static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const float *b, size_t t_step,
+                                           size_t width, size_t terms) {
   mha__v s = MHA__FN(load_part)(out, width);
   size_t t;
   for (t = 0; t < terms; t++, b += t_step) s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b, width), s);
   MHA__FN(store_part)(out, s, width);
 }
 
-static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step,
-                                       size_t x_step, size_t rows, size_t width, size_t terms) {
+static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row,
+                                       const float *b, size_t t_step, size_t x_step, size_t rows,
+                                       size_t width, size_t terms) {
   size_t r = 0, x, k;
   for (; r + 4 <= rows; r += 4, out += 4 * out_row, a += 4 * a_row) {
     for (x = 0; x + 2 * MHA__LANES <= width; x += 2 * MHA__LANES)
@@ -2115,11 +2197,12 @@ static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *
         MHA__FN(product_1x1)(out + k * out_row + x, a + k * a_row, b + x * x_step, t_step, width - x, terms);
   }
   for (; r < rows; r++, out += out_row, a += a_row)
-    for (x = 0; x < width; x += MHA__LANES) MHA__FN(product_1x1)(out + x, a, b + x * x_step, t_step, width - x, terms);
+    for (x = 0; x < width; x += MHA__LANES)
+      MHA__FN(product_1x1)(out + x, a, b + x * x_step, t_step, width - x, terms);
 }
 
-/* Scores x0 .. x1 - 1 become logits in units of log2: key scale, soft cap, bias, ALiBi.  Works on whole groups of 16;
-   what it leaves in the lanes outside is hidden afterwards. */
+/* Scores x0 .. x1 - 1 become logits in units of log2: key scale, soft cap, bias, ALiBi.  Works on whole
+   groups of 16; what it leaves in the lanes outside is hidden afterwards. */
 static MHA__ATTR void MHA__FN(shape)(float *s, size_t x0, size_t x1, const mha__shaping *how) {
   const float  slope = how->slope * MHA__LOG2E;
   const mha__v least = mha__set(-MHA__FLT_MAX);
@@ -2142,7 +2225,7 @@ static MHA__ATTR void MHA__FN(shape)(float *s, size_t x0, size_t x1, const mha__
     if (how->bias) {
       for (x = from; x < end; x++) term[x - g] = how->bias[x - x0];
       for (k = 0; k < MHA__PANEL; k += MHA__LANES) {
-        /* A finite score and a bias that overflow together stay the smallest float: such a key is not hidden. */
+        /* A finite score and a bias that overflow together are -FLT_MAX: such a key is not hidden. */
         const mha__v a = mha__load(group + k), sum = mha__fma(mha__load(term + k), mha__set(MHA__LOG2E), a);
         const mha__v above = mha__larger(least, sum);
         mha__store(group + k, mha__where_ge(a, least, above, sum));
@@ -2159,8 +2242,8 @@ static MHA__ATTR void MHA__FN(shape)(float *s, size_t x0, size_t x1, const mha__
   }
 }
 
-/* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m); *m is the largest and *l the sum, taken in 16
-   lanes and these added in halves.  A hidden logit, -inf, adds +0. */
+/* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m); *m is the largest and *l the sum,
+   taken in 16 lanes and these added in halves.  A hidden logit, -inf, adds +0. */
 static MHA__ATTR void MHA__FN(softmax)(float *s, size_t g0, size_t g1, float *m, float *l) {
   mha__v largest = mha__set(-MHA__FLT_MAX), by;
   float  lane[MHA__PANEL];
@@ -2187,7 +2270,8 @@ static MHA__ATTR void MHA__FN(softmax)(float *s, size_t g0, size_t g1, float *m,
   *l = lane[0];
 }
 
-/* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for the values. */
+/* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for
+   the values. */
 static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   row->grew = m > row->m;
   if (row->grew) {
@@ -2239,10 +2323,10 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
   return MHA__FN(fma_one)(m, 0.693147182f, MHA__FN(log)(l));
 }
 
-static const mha__kernels MHA__FN(kernels) = {
-  MHA__STR(MHA__ISA),   MHA__NUMERICS,           MHA__LANES,          MHA__FN(product), MHA__FN(shape), MHA__FN(softmax), MHA__FN(fold),
-  MHA__FN(fold_sink),   MHA__FN(fold_values),    MHA__FN(normalise),  MHA__FN(weigh),   MHA__FN(log_sum)
-};
+static const mha__kernels MHA__FN(kernels) = { MHA__STR(MHA__ISA), MHA__NUMERICS,      MHA__LANES,
+                                               MHA__FN(product),   MHA__FN(shape),     MHA__FN(softmax),
+                                               MHA__FN(fold),      MHA__FN(fold_sink), MHA__FN(fold_values),
+                                               MHA__FN(normalise), MHA__FN(weigh),     MHA__FN(log_sum) };
 
 #undef mha__v
 #undef mha__load
