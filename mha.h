@@ -540,7 +540,8 @@ typedef struct {
   const char *isa, *numerics;
   size_t      lanes;
   void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step,
-                  size_t x_step, size_t rows, size_t width, size_t terms);
+                  size_t x_step, size_t rows, size_t width, size_t terms, int fresh);
+  void (*turn)(float *panel, const float *k, size_t k_row, size_t n);
   void (*shape)(float *s, size_t x0, size_t x1, const mha__shaping *how);
   void (*softmax)(float *s, size_t g0, size_t g1, float *m, float *l);
   void (*fold)(mha__row *row, float m, float l);
@@ -1082,6 +1083,7 @@ typedef struct {
   size_t              q_width; /* channels of the scaled queries held at once: d_k if `query` has room */
   size_t              k_width; /* channels of K in the panel */
   size_t              v_width; /* channels of V mixed at once */
+  size_t              v_keys;  /* keys of V in the panel */
   mha__row           *row;     /* (rows) */
   float              *query;   /* (rows, q_width) scaled */
   float              *score;   /* (rows, 128) then the exponentials */
@@ -1100,7 +1102,7 @@ static size_t mha__row_bytes(size_t q_width, size_t v_width) {
   return mha__plus(mha__times(floats, sizeof(float)), sizeof(mha__row) + MHA__BLOCK);
 }
 
-static size_t mha__panel_bytes(size_t width) { return mha__times(width, MHA__PANEL * sizeof(float)); }
+static size_t mha__panel_bytes(size_t width, size_t keys) { return mha__times(width, keys * sizeof(float)); }
 
 /* Rows that can share a tile: those of a kv head's query heads in one batch member. */
 static size_t mha__tile_rows(const mha__call *a) {
@@ -1112,16 +1114,18 @@ static size_t mha__tile_rows(const mha__call *a) {
    one in pieces. */
 static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   const size_t d_k = t->a->d->d_k, d_v = t->a->d_v, most = mha__tile_rows(t->a);
-  size_t       width = mha__max(d_k, d_v), row_bytes = mha__row_bytes(d_k, d_v);
+  size_t       width = mha__max(d_k, d_v), keys = 2 * MHA__PANEL, row_bytes = mha__row_bytes(d_k, d_v);
   float       *f;
   t->q_width = d_k;
-  if (bytes < mha__plus(mha__panel_bytes(width), mha__times(row_bytes, mha__min(most, 4)))) {
+  if (bytes < mha__plus(mha__panel_bytes(width, keys), mha__times(row_bytes, mha__min(most, 4)))) {
     width = mha__min(width, bytes < 2048 ? 4 : 16);
+    keys = MHA__PANEL;
     row_bytes = mha__row_bytes(d_k, mha__min(d_v, width));
   }
   t->k_width = mha__min(d_k, width);
   t->v_width = mha__min(d_v, width);
-  bytes -= mha__panel_bytes(width);
+  t->v_keys = keys;
+  bytes -= mha__panel_bytes(width, keys);
   t->rows = mha__min(bytes / row_bytes, most);
   if (t->rows == 0) {
     t->rows = 1;
@@ -1132,7 +1136,7 @@ static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   t->query = f, f += t->rows * t->q_width;
   t->score = f, f += t->rows * MHA__BLOCK;
   t->mixed = f, f += t->rows * t->v_width;
-  t->panel = f, f += width * MHA__PANEL;
+  t->panel = f, f += width * keys;
   t->see = (unsigned char *)f;
 }
 
@@ -1186,22 +1190,21 @@ static void mha__scale_query(float *out, const mha__row *r, size_t c0, size_t n,
 
 /* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the 16 that begin at x;
    the lanes of other keys are 0. */
-static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0,
-                           size_t n) {
+static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0, size_t n) {
   const mha__call *a = t->a;
-  float            some[16];
-  size_t           lane, c, m;
-  if (keys.x0 > x || keys.x1 < x + MHA__PANEL) mha__fill(t->panel, n * MHA__PANEL, 0.0f);
-  for (lane = 0; lane < MHA__PANEL; lane++) {
-    size_t from;
-    if (x + lane < keys.x0 || x + lane >= keys.x1) continue;
-    from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, x + lane)) + c0;
-    for (c = 0; c < n; c += m) {
-      size_t k;
-      m = mha__min(n - c, 16);
-      mha__widen(some, a->d->k, a->d->k_type, from + c, m);
-      for (k = 0; k < m; k++) t->panel[(c + k) * MHA__PANEL + lane] = some[k];
-    }
+  float            some[MHA__PANEL * 16];
+  const size_t     x0 = mha__max(x, keys.x0), x1 = mha__min(x + MHA__PANEL, keys.x1);
+  size_t           from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, x0)) + c0, j, c, m;
+  if (x1 - x0 == MHA__PANEL && a->d->k_type == MHA_F32) {
+    t->kernels->turn(t->panel, (const float *)a->d->k + from, (size_t)a->k.row, n);
+    return;
+  }
+  mha__fill(some, MHA__PANEL * 16, 0.0f);
+  for (c = 0; c < n; c += m, from += m) {
+    m = mha__min(n - c, 16);
+    for (j = x0; j < x1; j++)
+      mha__widen(some + (j - x) * 16, a->d->k, a->d->k_type, from + (j - x0) * (size_t)a->k.row, m);
+    t->kernels->turn(t->panel + c * MHA__PANEL, some, 16, m);
   }
 }
 
@@ -1213,8 +1216,7 @@ static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
   const int        direct = t->kernels->lanes == 1 && a->d->k_type == MHA_F32;
   const size_t     step = direct ? MHA__BLOCK : MHA__PANEL,
                width = mha__min(direct ? d_k : t->k_width, t->q_width);
-  size_t           x, c, r;
-  for (r = 0; r < t->n; r++) mha__fill(t->score + r * MHA__BLOCK, MHA__BLOCK, 0.0f);
+  size_t           x, c;
   for (x = keys.x0 / step * step; x < keys.x1; x += step)
     for (c = 0; c < d_k; c += width) {
       const size_t n = mha__min(width, d_k - c);
@@ -1227,11 +1229,11 @@ static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
         const float *k =
             (const float *)a->d->k + mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)) + c;
         t->kernels->product(t->score + keys.x0, MHA__BLOCK, q, t->q_width, k, 1, (size_t)a->k.row, t->n,
-                            keys.x1 - keys.x0, n);
+                            keys.x1 - keys.x0, n, c == 0);
       } else {
         mha__load_keys(t, base, x, keys, c, n);
         t->kernels->product(t->score + x, MHA__BLOCK, q, t->q_width, t->panel, MHA__PANEL, 1, t->n,
-                            MHA__PANEL, n);
+                            MHA__PANEL, n, c == 0);
       }
     }
 }
@@ -1289,7 +1291,7 @@ static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, m
       for (end = x + 1; end < keys.x1 && see[end] == see[x]; end++) {}
       if (!see[x]) continue;
       t->kernels->product(t->mixed + r * t->v_width, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK,
-                          v + (x - keys.x0) * v_row, v_row, 1, 1, n, end - x);
+                          v + (x - keys.x0) * v_row, v_row, 1, 1, n, end - x, 0);
     }
   }
 }
@@ -1300,31 +1302,33 @@ static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, m
    infinite.  So where a row hides keys, V is looked through, and such a piece of it is mixed key by key. */
 static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
   const mha__call *a = t->a;
-  const int        direct = a->d->v_type == MHA_F32;
-  const size_t     step = direct ? MHA__BLOCK : MHA__PANEL;
-  size_t           c, x, r;
-  int              hides = 0;
+  const size_t     row = (size_t)a->v.row;
+  /* Rows a KB or more apart fall into few cache sets: worth a copy if enough query rows share it. */
+  const int    direct = a->d->v_type == MHA_F32 && (row < 256 || t->n < 8);
+  const size_t step = direct ? MHA__BLOCK : t->v_keys;
+  size_t       c, x, r;
+  int          hides = 0;
   for (r = 0; r < t->n; r++) hides |= t->row[r].visible && t->row[r].visible < keys.x1 - keys.x0;
   for (c = 0; c < a->d_v; c += t->v_width) {
     const size_t n = mha__min(t->v_width, a->d_v - c);
-    mha__fill(t->mixed, t->n * t->v_width, 0.0f);
     for (x = keys.x0; x < keys.x1; x += step) {
       const mha__keys some = { x, mha__min(x + step, keys.x1) };
-      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c,
-                   count = some.x1 - some.x0;
+      const size_t    count = some.x1 - some.x0;
+      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c;
       const float    *v = t->panel;
       size_t          v_row = n, k;
       if (direct) {
         v = (const float *)a->d->v + from;
-        v_row = (size_t)a->v.row;
+        v_row = row;
       } else {
-        for (k = 0; k < count; k++)
-          mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * (size_t)a->v.row, n);
+        for (k = 0; k < count; k++) mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * row, n);
       }
       if (hides && !mha__all_finite(v, v_row, count, n)) {
+        if (x == keys.x0) mha__fill(t->mixed, t->n * t->v_width, 0.0f);
         mha__mix_visible(t, v, v_row, some, n);
       } else {
-        t->kernels->product(t->mixed, t->v_width, t->score + x, MHA__BLOCK, v, v_row, 1, t->n, n, count);
+        t->kernels->product(t->mixed, t->v_width, t->score + x, MHA__BLOCK, v, v_row, 1, t->n, n, count,
+                            x == keys.x0);
       }
     }
     for (r = 0; r < t->n; r++)
@@ -1350,6 +1354,8 @@ static void mha__block(mha__tile *t, ptrdiff_t base) {
     mha__row *row = &t->row[r];
     float    *score = t->score + r * MHA__BLOCK, m, l;
     if (!row->visible) continue;
+    mha__fill(score + g0, keys.x0 - g0, 0.0f);
+    mha__fill(score + keys.x1, g1 - keys.x1, 0.0f);
     mha__shape_and_hide(t, r, base, keys, g0, g1);
     if (row->weights) /* the logits wait there for the row's final maximum */
       for (x = keys.x0; x < keys.x1; x++) row->weights[mha__key_index(t, base, x)] = score[x];
@@ -1778,7 +1784,7 @@ MHADEF size_t mha_work_bytes(const mha_desc *d) {
   size_t    bytes;
   if (mha__resolve(&a, d) || !a.rows) return 0;
   bytes = mha__times(mha__tile_rows(&a), mha__row_bytes(d->d_k, a.d_v));
-  bytes = mha__plus(bytes, mha__panel_bytes(mha__max(d->d_k, a.d_v)));
+  bytes = mha__plus(bytes, mha__panel_bytes(mha__max(d->d_k, a.d_v), 2 * MHA__PANEL));
   return mha__min(mha__plus(bytes, MHA__WORK_ALIGN), MHA__SIZE_LIMIT);
 }
 
@@ -2023,6 +2029,39 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
+/* out[c * out_row + j] = in[j * in_row + c] for 4 channels c and MHA__LANES keys j */
+#if MHA__LANES == 1
+static void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
+  size_t c;
+  (void)in_row;
+  for (c = 0; c < 4; c++) out[c * out_row] = in[c];
+}
+#elif defined(MHA__NEON)
+MHA__INLINE void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
+  const float32x4x2_t a = vtrnq_f32(vld1q_f32(in), vld1q_f32(in + in_row));
+  const float32x4x2_t b = vtrnq_f32(vld1q_f32(in + 2 * in_row), vld1q_f32(in + 3 * in_row));
+  vst1q_f32(out, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
+  vst1q_f32(out + out_row, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
+  vst1q_f32(out + 2 * out_row, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
+  vst1q_f32(out + 3 * out_row, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
+}
+#else
+/* keys j and j + 4 side by side */
+MHA__INLINE MHA__ATTR __m256 MHA__FN(two)(const float *in, size_t in_row) {
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in)), _mm_loadu_ps(in + 4 * in_row), 1);
+}
+MHA__INLINE MHA__ATTR void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
+  const __m256 a = MHA__FN(two)(in, in_row), b = MHA__FN(two)(in + in_row, in_row);
+  const __m256 c = MHA__FN(two)(in + 2 * in_row, in_row), d = MHA__FN(two)(in + 3 * in_row, in_row);
+  const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d);
+  const __m256 ab2 = _mm256_unpackhi_ps(a, b), cd2 = _mm256_unpackhi_ps(c, d);
+  _mm256_storeu_ps(out, _mm256_shuffle_ps(ab, cd, 0x44));
+  _mm256_storeu_ps(out + out_row, _mm256_shuffle_ps(ab, cd, 0xee));
+  _mm256_storeu_ps(out + 2 * out_row, _mm256_shuffle_ps(ab2, cd2, 0x44));
+  _mm256_storeu_ps(out + 3 * out_row, _mm256_shuffle_ps(ab2, cd2, 0xee));
+}
+#endif
+
 /* The sum must be rounded to float even where registers hold more. */
 #ifdef MHA__EXCESS
 #  define MHA__ROUNDED volatile mha__v
@@ -2135,22 +2174,27 @@ static MHA__ATTR float MHA__FN(log)(float l) {
   return y + t;
 }
 
-/* out[r][x] += sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width and t < terms, where
-   b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
+/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width and
+   t < terms, where b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
 
    Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x
    channel). */
 
 /* four rows of out, two vectors wide, stay in registers */
 static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const float *a0, size_t a_row,
-                                           const float *b0, size_t t_step, size_t x_step, size_t terms) {
+                                           const float *b0, size_t t_step, size_t x_step, size_t terms,
+                                           int fresh) {
   float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
   const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row, *b1 = b0 + MHA__LANES * x_step;
-  mha__v       s00 = mha__load(out), s01 = mha__load(out + MHA__LANES);
-  mha__v       s10 = mha__load(out1), s11 = mha__load(out1 + MHA__LANES);
-  mha__v       s20 = mha__load(out2), s21 = mha__load(out2 + MHA__LANES);
-  mha__v       s30 = mha__load(out3), s31 = mha__load(out3 + MHA__LANES);
+  mha__v       s00, s01, s10, s11, s20, s21, s30, s31;
   size_t       t;
+  s00 = s01 = s10 = s11 = s20 = s21 = s30 = s31 = mha__set(0.0f);
+  if (!fresh) {
+    s00 = mha__load(out), s01 = mha__load(out + MHA__LANES);
+    s10 = mha__load(out1), s11 = mha__load(out1 + MHA__LANES);
+    s20 = mha__load(out2), s21 = mha__load(out2 + MHA__LANES);
+    s30 = mha__load(out3), s31 = mha__load(out3 + MHA__LANES);
+  }
   for (t = 0; t < terms; t++, b0 += t_step, b1 += t_step) {
     const mha__v x0 = mha__load(b0), x1 = mha__load(b1);
     mha__v       y = mha__set(a0[t]);
@@ -2176,10 +2220,26 @@ static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const flo
   mha__store(out3 + MHA__LANES, s31);
 }
 
+/* one row, two vectors */
+static MHA__ATTR void MHA__FN(product_1x2)(float *out, const float *a, const float *b0, size_t t_step,
+                                           size_t x_step, size_t terms, int fresh) {
+  const float *b1 = b0 + MHA__LANES * x_step;
+  mha__v       s0 = mha__set(0.0f), s1 = s0;
+  size_t       t;
+  if (!fresh) s0 = mha__load(out), s1 = mha__load(out + MHA__LANES);
+  for (t = 0; t < terms; t++, b0 += t_step, b1 += t_step) {
+    const mha__v y = mha__set(a[t]);
+    s0 = mha__fma(y, mha__load(b0), s0);
+    s1 = mha__fma(y, mha__load(b1), s1);
+  }
+  mha__store(out, s0);
+  mha__store(out + MHA__LANES, s1);
+}
+
 /* one row, one vector or a part of it */
 static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const float *b, size_t t_step,
-                                           size_t width, size_t terms) {
-  mha__v s = MHA__FN(load_part)(out, width);
+                                           size_t width, size_t terms, int fresh) {
+  mha__v s = fresh ? mha__set(0.0f) : MHA__FN(load_part)(out, width);
   size_t t;
   for (t = 0; t < terms; t++, b += t_step) s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b, width), s);
   MHA__FN(store_part)(out, s, width);
@@ -2187,18 +2247,28 @@ static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const flo
 
 static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row,
                                        const float *b, size_t t_step, size_t x_step, size_t rows,
-                                       size_t width, size_t terms) {
-  size_t r = 0, x, k;
-  for (; r + 4 <= rows; r += 4, out += 4 * out_row, a += 4 * a_row) {
-    for (x = 0; x + 2 * MHA__LANES <= width; x += 2 * MHA__LANES)
-      MHA__FN(product_4x2)(out + x, out_row, a, a_row, b + x * x_step, t_step, x_step, terms);
-    for (; x < width; x += MHA__LANES)
-      for (k = 0; k < 4; k++)
-        MHA__FN(product_1x1)(out + k * out_row + x, a + k * a_row, b + x * x_step, t_step, width - x, terms);
+                                       size_t width, size_t terms, int fresh) {
+  const size_t pairs = width - width % (2 * MHA__LANES);
+  size_t       r, x;
+  for (x = 0; x < pairs; x += 2 * MHA__LANES) {
+    const float *const bx = b + x * x_step;
+    for (r = 0; r + 4 <= rows; r += 4)
+      MHA__FN(product_4x2)(out + r * out_row + x, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
+    for (; r < rows; r++) MHA__FN(product_1x2)(out + r * out_row + x, a + r * a_row, bx, t_step, x_step, terms, fresh);
   }
-  for (; r < rows; r++, out += out_row, a += a_row)
-    for (x = 0; x < width; x += MHA__LANES)
-      MHA__FN(product_1x1)(out + x, a, b + x * x_step, t_step, width - x, terms);
+  for (; x < width; x += MHA__LANES)
+    for (r = 0; r < rows; r++)
+      MHA__FN(product_1x1)(out + r * out_row + x, a + r * a_row, b + x * x_step, t_step, width - x, terms, fresh);
+}
+
+/* panel[c * 16 + j] = k[j * k_row + c] for 16 keys and n channels */
+static MHA__ATTR void MHA__FN(turn)(float *panel, const float *k, size_t k_row, size_t n) {
+  size_t j, c;
+  for (c = 0; c + 4 <= n; c += 4)
+    for (j = 0; j < MHA__PANEL; j += MHA__LANES)
+      MHA__FN(turn4)(panel + c * MHA__PANEL + j, MHA__PANEL, k + j * k_row + c, k_row);
+  for (; c < n; c++)
+    for (j = 0; j < MHA__PANEL; j++) panel[c * MHA__PANEL + j] = k[j * k_row + c];
 }
 
 /* Scores x0 .. x1 - 1 become logits in units of log2: key scale, soft cap, bias, ALiBi.  Works on whole
@@ -2324,7 +2394,7 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
 }
 
 static const mha__kernels MHA__FN(kernels) = { MHA__STR(MHA__ISA), MHA__NUMERICS,      MHA__LANES,
-                                               MHA__FN(product),   MHA__FN(shape),     MHA__FN(softmax),
+                                               MHA__FN(product),   MHA__FN(turn), MHA__FN(shape),     MHA__FN(softmax),
                                                MHA__FN(fold),      MHA__FN(fold_sink), MHA__FN(fold_values),
                                                MHA__FN(normalise), MHA__FN(weigh),     MHA__FN(log_sum) };
 

@@ -85,7 +85,7 @@ void guard_check(const void *p, const char *what) {
   const unsigned char *data = (const unsigned char *)p;
   size_t               bytes = guard_header_of(p)->bytes, k;
   int                  intact = 1;
-  for (k = 0; k < GUARD; k++) intact &= data[k - GUARD] == MARK && data[bytes + k] == MARK;
+  for (k = 0; k < GUARD; k++) intact &= (data - GUARD)[k] == MARK && data[bytes + k] == MARK;
   CHECK(intact, "%s: memory beside it was written", what);
 }
 
