@@ -157,14 +157,14 @@
 
       MHA_IMPLEMENTATION    compile the implementation here
       MHA_STATIC            the same with all functions static: several files may each have their own
-      MHADEF                what stands before each function (wherever you include), for dllexport and the like
+      MHADEF                what stands before each function (wherever you include), as dllexport would
       MHA_FILE              ["mha.h"] the name under which this file includes itself: set it if you rename it
       MHA_STACK_BYTES       [4096] size of the stack buffer, at least 1536
       MHA_NO_SIMD           only the scalar instance
-      MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, but the bits of those
-                            that have it
-      MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile this
-                            with -ffp-contract=off, or the compiler may fuse after all
+      MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, but the bits of
+                            machines that have it
+      MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile
+                            with -ffp-contract=off then, or the compiler may fuse after all
       MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits end
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
@@ -278,17 +278,17 @@ typedef struct mha_desc {
      each >= 0; an input's stride of 0 repeats the same memory.  Channels are contiguous. */
   float *o;       mha_strides o_stride; /* (batch, q_len, q_heads, d_v)    written in full */
   const float *q; mha_strides q_stride; /* (batch, q_len, q_heads, d_k) */
-  const void *k;  mha_strides k_stride; /* (batch, kv_len, kv_heads, d_k)  rows from kv_lens on are not read */
+  const void *k;  mha_strides k_stride; /* (batch, kv_len, kv_heads, d_k)  rows from kv_lens on: not read */
   const void *v;  mha_strides v_stride; /* (batch, kv_len, kv_heads, d_v)  likewise */
   int k_type, v_type;                   /* [MHA_F32] an mha_type each */
   const float *k_scale, *v_scale;       /* for MHA_S8: element = code * scale; (batch, kv_len, kv_heads) */
-  mha_strides k_scale_stride, v_scale_stride; /* a zero stride repeats: all zero is one scale for the tensor */
+  mha_strides k_scale_stride, v_scale_stride; /* a zero stride repeats: all zero is one scale for all */
 
   unsigned flags;   /* MHA_CAUSAL and so on, or-ed */
   float    scale;   /* [1/sqrt(d_k)] any finite value, negative too; with MHA_USE_SCALE 0 too */
   float    softcap; /* [none] score = softcap * tanh(score / softcap) */
 
-  /* Positions: query i is at q_start + i, key j at kv_start + j, or the same with q_starts[b], kv_starts[b]. */
+  /* Positions: query i is at q_start + i, key j at kv_start + j; or per batch from q_starts, kv_starts. */
   ptrdiff_t        q_start, kv_start;         /* [0] */
   const ptrdiff_t *q_starts, *kv_starts;      /* [NULL] (batch) */
   const size_t    *kv_lens;                   /* [NULL] (batch) keys that exist, each <= kv_len */
@@ -394,7 +394,7 @@ MHADEF const char *mha_numerics(void);
 #  if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__NO_SIGNED_ZEROS__) || \
       defined(__RECIPROCAL_MATH__) || defined(_M_FP_FAST) || \
       (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0)
-#    error "mha.h needs IEEE arithmetic: compile this file without -ffast-math (or define MHA_ALLOW_FAST_MATH)"
+#    error "mha.h needs IEEE arithmetic: compile it without -ffast-math (or define MHA_ALLOW_FAST_MATH)"
 #  endif
 #endif
 
@@ -1190,7 +1190,8 @@ static void mha__scale_query(float *out, const mha__row *r, size_t c0, size_t n,
 
 /* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the 16 that begin at x;
    the lanes of other keys are 0. */
-static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0, size_t n) {
+static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0,
+                           size_t n) {
   const mha__call *a = t->a;
   float            some[MHA__PANEL * 16];
   const size_t     x0 = mha__max(x, keys.x0), x1 = mha__min(x + MHA__PANEL, keys.x1);
@@ -2174,8 +2175,8 @@ static MHA__ATTR float MHA__FN(log)(float l) {
   return y + t;
 }
 
-/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width and
-   t < terms, where b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
+/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows,
+   x < width and t < terms, where b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
 
    Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x
    channel). */
@@ -2250,15 +2251,15 @@ static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *
                                        size_t width, size_t terms, int fresh) {
   const size_t pairs = width - width % (2 * MHA__LANES);
   size_t       r, x;
-  for (x = 0; x < pairs; x += 2 * MHA__LANES) {
+  for (x = 0; x < width; x += x < pairs ? 2 * MHA__LANES : MHA__LANES) {
     const float *const bx = b + x * x_step;
-    for (r = 0; r + 4 <= rows; r += 4)
-      MHA__FN(product_4x2)(out + r * out_row + x, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
-    for (; r < rows; r++) MHA__FN(product_1x2)(out + r * out_row + x, a + r * a_row, bx, t_step, x_step, terms, fresh);
+    float             *o = out + x;
+    for (r = 0; x < pairs && r + 4 <= rows; r += 4, o += 4 * out_row)
+      MHA__FN(product_4x2)(o, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
+    for (; r < rows; r++, o += out_row)
+      if (x < pairs) MHA__FN(product_1x2)(o, a + r * a_row, bx, t_step, x_step, terms, fresh);
+      else MHA__FN(product_1x1)(o, a + r * a_row, bx, t_step, width - x, terms, fresh);
   }
-  for (; x < width; x += MHA__LANES)
-    for (r = 0; r < rows; r++)
-      MHA__FN(product_1x1)(out + r * out_row + x, a + r * a_row, b + x * x_step, t_step, width - x, terms, fresh);
 }
 
 /* panel[c * 16 + j] = k[j * k_row + c] for 16 keys and n channels */
@@ -2393,10 +2394,11 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
   return MHA__FN(fma_one)(m, 0.693147182f, MHA__FN(log)(l));
 }
 
-static const mha__kernels MHA__FN(kernels) = { MHA__STR(MHA__ISA), MHA__NUMERICS,      MHA__LANES,
-                                               MHA__FN(product),   MHA__FN(turn), MHA__FN(shape),     MHA__FN(softmax),
-                                               MHA__FN(fold),      MHA__FN(fold_sink), MHA__FN(fold_values),
-                                               MHA__FN(normalise), MHA__FN(weigh),     MHA__FN(log_sum) };
+static const mha__kernels MHA__FN(kernels) = {
+  MHA__STR(MHA__ISA), MHA__NUMERICS, MHA__LANES,
+  MHA__FN(product),   MHA__FN(turn), MHA__FN(shape),     MHA__FN(softmax),     MHA__FN(fold),
+  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(weigh), MHA__FN(log_sum)
+};
 
 #undef mha__v
 #undef mha__load
