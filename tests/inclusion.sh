@@ -1,0 +1,328 @@
+#!/bin/sh
+# inclusion.sh - does mha.h work however it is included and compiled?  One line per check, then the counts.
+#
+#   sh tests/inclusion.sh          every compiler, language mode and -O level found on this machine (minutes)
+#   sh tests/inclusion.sh quick    the ways to include it, with one compiler (seconds; part of make test)
+#
+# CC names the compiler of the first part [cc], B the folder for everything built [build].
+set -u
+quick=no
+[ "${1:-}" != quick ] || quick=yes
+CC=${CC:-cc}
+D=${B:-build}/inclusion
+W="-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Werror"
+C99="-std=c99 $W"
+passed=0 failed=0 skipped=0
+
+ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
+failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
+skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
+have()    { command -v "$1" > /dev/null 2>&1; }
+
+# try WHAT COMMAND...: the command must succeed
+try() {
+  what=$1; shift
+  if "$@" > "$D/log" 2>&1; then ok "$what"
+  else
+    failed "$what: status $?"
+    { echo "$*"; head -n 5 "$D/log"; } | sed 's/^/            /'
+  fi
+}
+
+# runs COMPILER FLAGS AND FILES...: compiles and runs.  RUN goes in front of the program: an emulator.
+runs() { rm -f "$D/a.out"; "$@" -o "$D/a.out" && ${RUN:-} "$D/a.out"; }
+
+# refuse WHAT TEXT COMMAND...: the command must fail and say TEXT
+refuse() {
+  what=$1 text=$2; shift 2
+  if "$@" > "$D/log" 2>&1; then failed "$what: accepted"
+  elif grep -q -e "$text" "$D/log"; then ok "$what"
+  else failed "$what: refused, but without saying '$text'"; head -n 5 "$D/log" | sed 's/^/            /'; fi
+}
+
+rm -rf "$D"
+mkdir -p "$D/renamed" "$D/older"
+
+## The programs
+
+# run.h: the worked example, and a hash over all bits of longer runs, known for both ways of rounding.
+cat > "$D/run.h" <<'EOF'
+#define HASH_FUSED        0x25b9aca7u /* hardware fma, software fma */
+#define HASH_MULTIPLY_ADD 0xd845cd22u
+
+static float noise(void) { /* -2 .. 2 in steps of 2^-22: exact in any arithmetic */
+  static uint32_t state = 1;
+  state = (state * 1664525u + 1013904223u) & 0xffffffffu;
+  return (float)(state >> 8) / 4194304.0f - 2.0f;
+}
+
+static uint32_t hash(void) {
+  static float    q[40 * 24], k[300 * 24], v[300 * 24], o[340 * 24];
+  static mha_desc d;
+  uint32_t        h = 2166136261u;
+  int             n, shift;
+  for (n = 0; n < 300 * 24; n++) { k[n] = noise(); v[n] = noise(); }
+  for (n = 0; n < 40 * 24; n++) q[n] = noise();
+  d.batch = 1;
+  d.q_heads = 2;
+  d.q_len = 40;
+  d.kv_len = 300;
+  d.d_k = 12;
+  d.q = q; d.k = k; d.v = v; d.o = o;
+  d.flags = MHA_CAUSAL | MHA_Q_LAST;
+  if (mha_attend(&d, NULL, 0) != MHA_OK) return 0;
+  if (mha_multi_head_attention(o + 40 * 24, k, k, v, 300, 24, 3) != MHA_OK) return 0;
+  for (n = 0; n < 340 * 24; n++) {
+    union { float x; uint32_t u; } bits;
+    bits.x = o[n];
+    for (shift = 0; shift < 32; shift += 8) h = ((h ^ ((bits.u >> shift) & 255u)) * 16777619u) & 0xffffffffu;
+  }
+  return h;
+}
+
+static int run(void) { /* 0, or the number of what is wrong: it becomes the exit status */
+  static const float qk[8] = { 1, 0, 0, 1, 0, 1, 1, 0 }, v[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+  static const float want[8] = { 2.320953f, 3.320953f, 4.320953f, 5.320953f,
+                                 3.679047f, 4.679047f, 5.679047f, 6.679047f };
+  float    out[8], error;
+  uint32_t h = hash();
+  int      c;
+  if (mha_multi_head_attention(out, qk, qk, v, 2, 4, 2) != MHA_OK) return 1;
+  for (c = 0; c < 8; c++) {
+    error = out[c] - want[c];
+    if (!(error < 2e-6f && error > -2e-6f)) return 2;
+  }
+  switch (mha_numerics()[0]) {
+    case 'e': return h == 0 ? 3 : 0; /* excess precision: no bits are promised */
+    case 'm': return h == HASH_MULTIPLY_ADD ? 0 : 4;
+    default:  return h == HASH_FUSED ? 0 : 5;
+  }
+}
+EOF
+main='int main(void) { return run(); }'
+cat > "$D/plain.c" <<EOF
+#define MHA_IMPLEMENTATION
+#include "mha.h"
+#include "run.h"
+$main
+EOF
+cat > "$D/twice.c" <<EOF
+#include "mha.h"
+#include "mha.h"
+#define MHA_IMPLEMENTATION
+#include "mha.h"
+#include "mha.h"
+#include "run.h"
+$main
+EOF
+cat > "$D/given.c" <<EOF
+#include "mha.h"
+#include "mha.h"
+#include "run.h"
+$main
+EOF
+cat > "$D/only.c" <<EOF
+#define MHA_IMPLEMENTATION
+#include "mha.h"
+#undef MHA_IMPLEMENTATION
+#include "mha.h"
+EOF
+cat > "$D/caller.c" <<EOF
+#include "mha.h"
+#include "run.h"
+$main
+EOF
+cat > "$D/static1.c" <<EOF
+#define MHA_STATIC
+#include "mha.h"
+#include "run.h"
+int other(void);
+int main(void) { return run() ? run() : other(); }
+EOF
+cat > "$D/static2.c" <<EOF
+#define MHA_STATIC
+#define MHA_IMPLEMENTATION
+#include "mha.h"
+#include "run.h"
+int other(void);
+int other(void) { return run(); }
+EOF
+sed 's/"mha.h"/"attention.h"/' "$D/plain.c" > "$D/renamed/main.c"
+cp "$D/renamed/main.c" "$D/older/main.c"
+cp mha.h "$D/renamed/attention.h"
+cp mha.h "$D/older/attention.h"
+sed -e '/^#define MHA_VERSION /s/[0-9][0-9]*/1/' -e 's/MHA_VERSION != [0-9]*/MHA_VERSION != 1/' mha.h > "$D/older/mha.h"
+
+## Ways to include it, with one compiler
+
+I="-I. -I$D"
+try "declarations, then implementation, each twice"  runs $CC $C99 -O0 $I "$D/twice.c"
+try "-DMHA_IMPLEMENTATION, and included twice"       runs $CC $C99 -O0 $I -DMHA_IMPLEMENTATION "$D/given.c"
+try "implementation first, caller in another file"   runs $CC $C99 -O0 $I "$D/only.c" "$D/caller.c"
+try "MHA_STATIC in two files of one program"         runs $CC $C99 -O0 $I "$D/static1.c" "$D/static2.c"
+try "renamed, with MHA_FILE" \
+  runs $CC $C99 -O0 -I"$D" '-DMHA_FILE="attention.h"' "$D/renamed/main.c"
+if cmp -s mha.h "$D/older/mha.h"; then
+  failed "cannot make an older copy: MHA_VERSION not found"
+else
+  refuse "renamed beside an older copy" "two different copies" $CC -std=c99 -c -o "$D/a.o" -I"$D" "$D/older/main.c"
+fi
+
+# The program in the manual: under the heading QUICK START, from its first #include <...> to its closing brace.
+awk '/^ *QUICK START$/ { section = 1 } !section { next }
+  !inside && /^ *#include </ { inside = 1; indent = match($0, /#/) - 1 }
+  inside { line = substr($0, indent + 1); print line; if (line ~ /^}/) exit }' mha.h > "$D/quick.c"
+manual() {
+  runs "$@" "$D/quick.c" > "$D/quick.txt" && [ -s "$D/quick.txt" ] || return
+  while read -r line; do
+    grep -q "^ *$line\$" mha.h || { echo "the manual does not show what it prints: $line"; return 1; }
+  done < "$D/quick.txt"
+}
+try "the program in the manual, and what it prints"  manual $CC $C99 -O0 $I
+
+for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" "-DMHA_NO_SIMD -DMHA_EXACT_FMA" \
+         "-DMHA_NO_SIMD -DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
+  try "$v"                                           runs $CC $C99 -O0 $I $v "$D/plain.c"
+done
+
+## Fast-math: refused, unless asked for.  A compiler that does not say so cannot be refused.
+
+# fast COMPILER FLAG MACRO
+fast() {
+  if $1 $2 -dM -E -x c /dev/null 2> /dev/null | grep -q "$3"; then
+    refuse "$1 $2 is refused" "MHA_ALLOW_FAST_MATH"  $1 -std=c99 $2 $I -fsyntax-only "$D/plain.c"
+    try "$1 $2 -DMHA_ALLOW_FAST_MATH" \
+      $1 -std=c99 $2 $I -DMHA_ALLOW_FAST_MATH -fsyntax-only "$D/plain.c"
+  else skipped "$1 $2: this compiler does not define $3"; fi
+}
+fast_math() {
+  fast $1 -ffast-math __FAST_MATH__
+  fast $1 -ffinite-math-only "__FINITE_MATH_ONLY__ 1"
+  fast $1 "-fassociative-math -fno-signed-zeros -fno-trapping-math" __ASSOCIATIVE_MATH__
+  fast $1 -fno-signed-zeros __NO_SIGNED_ZEROS__
+}
+
+## What the object file needs and offers
+
+# object WHAT COMPILER FLAGS...: needs only what compilers may call on their own, offers only mha_ names
+object() {
+  what=$1; shift
+  if ! "$@" $I -c -o "$D/only.o" "$D/only.c" > "$D/log" 2>&1; then
+    failed "$what does not compile"; head -n 5 "$D/log" | sed 's/^/            /'; return
+  fi
+  nm -P "$D/only.o" > "$D/symbols"
+  needs=$(awk '$2 == "U" && $1 != "_GLOBAL_OFFSET_TABLE_" { print $1 }' "$D/symbols" | tr '\n' ' ')
+  bad=$(awk '$2 == "U" && $1 !~ /^_?(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_)$/ { print $1 }
+             $2 ~ /^[A-TV-Z]$/ && $1 !~ /^_?mha_[a-z]/ { print $1 " (defined)" }' "$D/symbols" | tr '\n' ' ')
+  if [ -n "$bad" ]; then failed "$what: $bad"
+  else ok "$what: needs ${needs:-nothing}"; fi
+}
+
+if have nm; then object "object file of $CC -O2" $CC $C99 -O2
+else skipped "object file: no nm"; fi
+fast_math $CC
+
+## Everything else this machine can try
+
+compilers() {
+  has_fma=no
+  grep -qw fma /proc/cpuinfo 2> /dev/null && has_fma=yes
+  on_linux=no
+  case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) on_linux=yes ;; esac
+
+  for c in gcc clang; do
+    if ! have $c; then skipped "$c: not installed"; continue; fi
+    [ "$c" = "$CC" ] || fast_math $c
+    fma_flags=-DMHA_NO_FMA
+    [ "$(uname -m)" != x86_64 ] || fma_flags=-mfma
+    for o in -O0 -O2 -O3; do
+      for fma in "" $fma_flags; do
+        object "$c $o${fma:+ $fma} -ffreestanding, object file" $c -std=c99 $o $fma -ffreestanding -nostdlib
+        if [ $on_linux = no ]; then skipped "$c $o${fma:+ $fma} -nostdlib program: not on Linux"
+        elif [ "$fma" = -mfma ] && [ $has_fma = no ]; then
+          try "$c $o${fma:+ $fma} -nostdlib program links" \
+            $c -std=c99 $o $fma -ffreestanding -nostdlib -static -o "$D/a.out" examples/freestanding.c
+        else
+          try "$c $o${fma:+ $fma} -nostdlib program" \
+            runs $c -std=c99 $o $fma -ffreestanding -nostdlib -static examples/freestanding.c
+        fi
+      done
+    done
+    for o in -O0 -O2 -O3 -Os; do
+      for s in c99 c11 c17; do
+        try "$c -std=$s $o, all warnings"            runs $c -std=$s $W $o $I "$D/plain.c"
+      done
+    done
+    try "$c -std=gnu99 -O2 -march=native"            runs $c -std=gnu99 $W -O2 -march=native $I "$D/plain.c"
+    for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
+      for o in -O0 -O3; do
+        try "$c $o $v"                               runs $c $C99 $o $I $v "$D/plain.c"
+      done
+    done
+  done
+
+  for c in g++ clang++; do
+    if ! have $c; then skipped "$c: not installed"; continue; fi
+    for s in c++98 c++11 c++17; do
+      for o in -O0 -O2 -O3 -Os; do
+        try "$c -std=$s $o, all warnings"            runs $c -x c++ -std=$s $W $o $I "$D/plain.c"
+      done
+    done
+    try "$c, MHA_STATIC in two files" \
+      runs $c -x c++ -std=c++98 $W -O2 $I "$D/static1.c" "$D/static2.c"
+    if have gcc; then
+      try "$c calls what gcc compiled as C"          mixed $c
+    fi
+  done
+
+  if have tcc; then
+    try "tcc"                                        runs tcc -std=c99 -Wall $I "$D/plain.c"
+    try "tcc, examples/hello.c"                      runs tcc -I. examples/hello.c
+  else skipped "tcc: not installed"; fi
+
+  c=aarch64-linux-gnu-gcc
+  if have $c && have qemu-aarch64; then
+    RUN=qemu-aarch64
+    for o in -O0 -O2 -O3 -Os; do
+      try "$c $o, all warnings"                      runs $c $C99 $o -static $I "$D/plain.c"
+    done
+    for v in -DMHA_NO_SIMD "-DMHA_NO_FMA -ffp-contract=off"; do
+      try "$c $v"                                    runs $c $C99 -O2 -static $I $v "$D/plain.c"
+    done
+    for o in -O0 -O2 -O3; do
+      try "$c $o -nostdlib program" \
+        runs $c -std=c99 $o -ffreestanding -nostdlib -static examples/freestanding.c
+    done
+    RUN=
+  else skipped "aarch64: needs $c and qemu-aarch64"; fi
+
+  if gcc -m32 -o "$D/a.out" "$D/empty.c" > /dev/null 2>&1 && "$D/a.out"; then
+    for o in -O0 -O2 -O3; do
+      try "gcc -m32 -msse2 -mfpmath=sse $o"          runs gcc -m32 -msse2 -mfpmath=sse $C99 $o $I "$D/plain.c"
+      try "gcc -m32 -mfpmath=387 $o" \
+        runs gcc -m32 -mno-sse -mfpmath=387 $C99 $o $I "$D/plain.c"
+    done
+  elif gcc -m32 -ffreestanding -c -o "$D/a.o" "$D/empty.c" > /dev/null 2>&1; then
+    for o in -O0 -O3; do
+      try "gcc -m32 $o, all warnings, only compiled" \
+        gcc -m32 -ffreestanding $C99 $o $I -c -o "$D/a.o" "$D/only.c"
+    done
+    skipped "gcc -m32, running: no 32-bit C library"
+  else skipped "gcc -m32: does not compile here"; fi
+}
+
+# mixed CXX: the implementation as C, its caller as C++
+mixed() {
+  gcc $C99 -O2 $I -c -o "$D/only.o" "$D/only.c" &&
+    "$1" -x c++ -std=c++98 $W -O2 $I -c -o "$D/caller.o" "$D/caller.c" &&
+    "$1" -o "$D/a.out" "$D/only.o" "$D/caller.o" && "$D/a.out"
+}
+
+if [ $quick = no ]; then
+  echo 'int main(void) { return 0; }' > "$D/empty.c"
+  compilers
+fi
+
+if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
+else echo "$passed passed, $failed failed"; fi
+[ $failed -eq 0 ]

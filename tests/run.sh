@@ -1,0 +1,147 @@
+#!/bin/sh
+# run.sh - what `make test` does: test programs, inclusion checks, examples, and one line with the sum.
+# `run.sh examples` runs only the examples, and shows what they print.
+# From the environment: MAKE, CFLAGS, B (the folder for everything built), SEED and NAME (for the test programs).
+set -u
+B=${B:-build}
+MAKE=${MAKE:-make}
+passed=0 failed=0 skipped=0
+limit= # ends a program that hangs
+! command -v timeout > /dev/null || limit="timeout 600"
+
+ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
+failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
+skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
+
+# build NAME...: all that can be built, several at once
+build() {
+  targets=
+  for name in "$@"; do targets="$targets $B/$name"; done
+  case ${MAKEFLAGS:-} in
+    *jobserver*) $MAKE -ks $targets ;;
+    *)           $MAKE -ks -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" $targets ;;
+  esac
+}
+
+# built NAME: was that one built?  Its errors were shown before; an older program left behind does not count.
+built() { build "$1" 2> /dev/null || { failed "$1 does not compile"; return 1; }; }
+
+# add_up NAME STATUS FILE: adds the counts in the last line of FILE, the output of something that ended with STATUS
+add_up() {
+  counts=$(tail -n 1 "$3" |
+    awk '/^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ { print $1, $3, $5 + 0 }')
+  case $counts in
+    "")      failed "$1 ended with status $2 and without a closing line"; return ;;
+    *" 0 "*) [ "$2" -eq 0 ] || failed "$1 counted no failure but ended with status $2" ;;
+    *)       [ "$2" -ne 0 ] || failed "$1 counted failures but ended with status 0" ;;
+  esac
+  set -- $counts
+  passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+}
+
+# start NAME COMMAND...: in the background, into a file.  finish NAME: shows that file and adds it up.
+start() {
+  name=$1; shift
+  { $limit "$@" > "$B/$name.txt" 2>&1; echo $? > "$B/$name.status"; } &
+}
+finish() {
+  printf '\n== %s ==\n' "$1"
+  cat "$B/$1.txt"
+  add_up "$1" "$(cat "$B/$1.status")" "$B/$1.txt"
+}
+
+# The three ways of rounding at once; each runs all groups on every instruction set of this machine.
+run_programs() {
+  started=
+  for program in $programs; do
+    built "$program" || continue
+    start "$program" "$B/$program" "${SEED:-0}" ${NAME:+"$NAME"}
+    started="$started $program"
+  done
+  if [ -z "${NAME:-}" ]; then
+    start inclusion sh tests/inclusion.sh quick
+    started="$started inclusion"
+  fi
+  wait
+  for name in $started; do finish "$name"; done
+}
+
+# block LANGUAGE: the first ```LANGUAGE block of README.md
+block() {
+  awk -v start="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == start; next } inside' README.md
+}
+
+# same WHAT FILE FILE
+same() {
+  if cmp -s "$2" "$3"; then ok "$1"; else
+    failed "$1: it differs"
+    diff "$2" "$3" | head -n 6
+  fi
+}
+
+# example NAME LINE [ARGUMENTS...]: must end with status 0 and print LINE
+example() {
+  name=$1 line=$2; shift 2
+  built "$name" || return
+  $limit "$B/$name" "$@" > "$B/$name.txt" 2>&1
+  status=$?
+  [ "$show" = no ] || { printf '\n== %s ==\n' "$name"; cat "$B/$name.txt"; }
+  if [ $status -eq 0 ] && grep -qF -e "$line" "$B/$name.txt"; then ok "$name: $line"; else
+    failed "$name: status $status, and it should print '$line':"
+    tail -n 3 "$B/$name.txt"
+  fi
+}
+
+run_examples() {
+  example hello "2.321 3.321 4.321 5.321"
+  block c > "$B/readme.c"
+  same "the program in README.md is examples/hello.c" "$B/readme.c" examples/hello.c
+  block text > "$B/readme.txt"
+  same "the output in README.md is what it prints" "$B/readme.txt" "$B/hello.txt"
+  example causal "0.37  0.22  0.41  0.00  0.00"
+  example kv_cache "0 of 614400 bits differ"
+  example gqa "0 of 8192 outputs differ"
+  example threads "0 of 131072 outputs differ"
+  if [ -z "$freestanding" ]; then skipped "freestanding: for Linux on x86-64 and aarch64, without sanitizers"
+  else example freestanding "3.679 4.679 5.679 6.679"; fi
+  example heatmap "none is above" examples/minilm.txt "$B/attention.svg"
+  mkdir -p "$B/bad"
+  if sh tests/minilm/bad_files.sh "$B/heatmap" examples/minilm.txt "$B/bad" > "$B/bad.txt" 2>&1; then
+    ok "$(tail -n 1 "$B/bad.txt")"
+  else
+    failed "heatmap takes damaged data:"
+    cat "$B/bad.txt"
+  fi
+}
+
+programs="test_mha test_exact test_muladd"
+stack=stack freestanding=freestanding
+case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) ;; *) freestanding= ;; esac
+case ${CFLAGS:-} in *-fsanitize*) stack= freestanding= ;; esac
+examples="hello causal kv_cache gqa threads $freestanding heatmap"
+mkdir -p "$B"
+
+if [ "${1:-}" = examples ]; then
+  show=yes
+  build $examples
+  run_examples
+elif [ -n "${NAME:-}" ]; then
+  build $programs
+  run_programs
+  echo "NAME is set: no inclusion checks, no examples"
+else
+  show=no
+  echo "compiling, then running; the results come all at once"
+  build $programs $stack $examples
+  run_programs
+  if [ -z "$stack" ]; then skipped "stack: a sanitizer takes some of its own"
+  elif built stack; then start stack "$B/stack"; wait; finish stack; fi
+  printf '\n== examples ==\n'
+  run_examples
+fi
+
+echo
+[ $failed -eq 0 ] || echo "repeat a group alone: make test SEED=... NAME=..."
+if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
+else echo "$passed passed, $failed failed"; fi
+[ $failed -eq 0 ]
