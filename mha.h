@@ -729,7 +729,27 @@ static float mha__inverse_sqrt(size_t n) {
   return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
 }
 
-static const size_t mha__element[4] = { 4, 2, 2, 1 }; /* bytes, by mha_type */
+/* Bytes and alignment (1 for all on AVR) of the elements, by mha_type; then those of size_t and ptrdiff_t. */
+typedef struct {
+  char  c;
+  float x;
+} mha__float_place;
+typedef struct {
+  char     c;
+  uint16_t x;
+} mha__half_place;
+typedef struct {
+  char   c;
+  size_t x;
+} mha__size_place;
+enum { MHA__SIZE_T = 4 };
+static const struct {
+  size_t bytes, align;
+} mha__element[5] = { { sizeof(float), offsetof(mha__float_place, x) },
+                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
+                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
+                      { 1, 1 },
+                      { sizeof(size_t), offsetof(mha__size_place, x) } };
 
 /* Strides as given or, all zero, those of packed (batch, len, heads, channels). */
 static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t channels) {
@@ -742,21 +762,22 @@ static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t c
 
 enum { MHA__INPUT = 0, MHA__REQUIRED = 1, MHA__OUTPUT = 2 };
 
-/* Check a pointer to `bytes` bytes of such elements; without any, nothing can be wrong. */
-static mha_status mha__check_array(const void *p, size_t bytes, size_t element) {
-  if (bytes == 0) return MHA_OK;
+/* Check a pointer to n elements of a type; without any, nothing can be wrong. */
+static mha_status mha__check_array(const void *p, size_t n, int type) {
+  const size_t bytes = mha__times(n, mha__element[type].bytes);
+  if (n == 0) return MHA_OK;
   if (!p) return MHA_ERR_NULL;
   if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
-  return (uintptr_t)p % element ? MHA_ERR_ALIGN : MHA_OK;
+  return (uintptr_t)p % mha__element[type].align ? MHA_ERR_ALIGN : MHA_OK;
 }
 
 /* Check an array and note its memory.  The first error stays in a->status. */
-static void mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_t element) {
+static void mha__note(mha__call *a, const void *p, int kind, size_t n, int type) {
   mha__range *range = &a->range[a->ranges];
-  if (a->status || bytes == 0 || (!p && !(kind & MHA__REQUIRED))) return;
-  a->status = mha__check_array(p, bytes, element);
+  if (a->status || n == 0 || (!p && !(kind & MHA__REQUIRED))) return;
+  a->status = mha__check_array(p, n, type);
   range->p = p;
-  range->bytes = bytes;
+  range->bytes = n * mha__element[type].bytes;
   range->output = (kind & MHA__OUTPUT) != 0;
   a->ranges++;
 }
@@ -764,7 +785,7 @@ static void mha__note(mha__call *a, const void *p, int kind, size_t bytes, size_
 /* The same for a tensor with strides.  One that is absent, as it may be without elements, has no wrong
    strides. */
 static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides s, size_t heads, size_t len,
-                             size_t channels, size_t element) {
+                             size_t channels, int type) {
   const size_t batch = a->d->batch;
   const int    empty = !batch || !heads || !len || !channels;
   size_t       last = channels;
@@ -774,7 +795,7 @@ static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides 
   last = mha__plus(last, mha__times(batch - 1, (size_t)s.batch));
   last = mha__plus(last, mha__times(heads - 1, (size_t)s.head));
   last = mha__plus(last, mha__times(len - 1, (size_t)s.row));
-  mha__note(a, p, kind, mha__times(last, element), element);
+  mha__note(a, p, kind, last, type);
 }
 
 /* Do rows of o coincide?  From the smallest stride up, each must step over all that came before. */
@@ -858,11 +879,10 @@ static int mha__in_reach(ptrdiff_t start, size_t len) {
 /* Lengths and positions, per batch member. */
 static mha_status mha__resolve_places(mha__call *a) {
   const mha_desc *d = a->d;
-  const size_t    bytes = mha__times(d->batch, sizeof(size_t)); /* ptrdiff_t has the same size */
   size_t          b, n = d->batch;
-  mha__note(a, d->q_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
-  mha__note(a, d->kv_starts, MHA__INPUT, bytes, sizeof(ptrdiff_t));
-  mha__note(a, d->kv_lens, MHA__INPUT, bytes, sizeof(size_t));
+  mha__note(a, d->q_starts, MHA__INPUT, n, MHA__SIZE_T);
+  mha__note(a, d->kv_starts, MHA__INPUT, n, MHA__SIZE_T);
+  mha__note(a, d->kv_lens, MHA__INPUT, n, MHA__SIZE_T);
   if (a->status) return a->status;
   a->longest = d->kv_lens ? 0 : d->kv_len;
   if (!d->q_starts && !d->kv_starts && !d->kv_lens) n = 1; /* all stand alike, even if there are none */
@@ -881,7 +901,7 @@ static mha_status mha__resolve_places(mha__call *a) {
 /* Pointers, strides and sizes of all tensors. */
 static mha_status mha__resolve_tensors(mha__call *a) {
   const mha_desc *d = a->d;
-  const size_t    heads = d->q_heads, kv_heads = a->kv_heads, len = a->longest, f = sizeof(float);
+  const size_t    heads = d->q_heads, kv_heads = a->kv_heads, len = a->longest;
   const int       k_scale = d->k_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT;
   const int       v_scale = d->v_type == MHA_S8 ? MHA__REQUIRED : MHA__INPUT;
   mha_strides     weights = { 0, 0, 0 }, lse = { 0, 0, 0 };
@@ -892,26 +912,26 @@ static mha_status mha__resolve_tensors(mha__call *a) {
   weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* (batch, heads, rows): heads for rows */
   lse = mha__packed(lse, heads, d->q_len, 1);
   a->o_range = a->ranges;
-  mha__note_tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, f);
-  mha__note_tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, f);
-  mha__note_tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, f);
+  mha__note_tensor(a, d->o, MHA__REQUIRED | MHA__OUTPUT, a->o, heads, d->q_len, a->d_v, MHA_F32);
+  mha__note_tensor(a, d->weights, MHA__OUTPUT, weights, d->q_len, heads, d->kv_len, MHA_F32);
+  mha__note_tensor(a, d->lse, MHA__OUTPUT, lse, d->q_len, heads, 1, MHA_F32);
   a->q_range = a->ranges;
-  mha__note_tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, f);
-  mha__note_tensor(a, d->k, MHA__REQUIRED, a->k, kv_heads, len, d->d_k, mha__element[d->k_type]);
-  mha__note_tensor(a, d->v, MHA__REQUIRED, a->v, kv_heads, len, a->d_v, mha__element[d->v_type]);
-  mha__note_tensor(a, d->k_scale, k_scale, d->k_scale_stride, kv_heads, len, 1, f);
-  mha__note_tensor(a, d->v_scale, v_scale, d->v_scale_stride, kv_heads, len, 1, f);
-  mha__note_tensor(a, d->mask, MHA__INPUT, d->mask_stride, heads, d->q_len, len, 1);
-  mha__note_tensor(a, d->bias, MHA__INPUT, d->bias_stride, heads, d->q_len, len, f);
-  mha__note(a, d->alibi_slopes, MHA__INPUT, mha__times(heads, f), f);
-  mha__note(a, d->sinks, MHA__INPUT, mha__times(heads, f), f);
-  mha__note(a, d, MHA__INPUT, sizeof *d, 1);
+  mha__note_tensor(a, d->q, MHA__REQUIRED, a->q, heads, d->q_len, d->d_k, MHA_F32);
+  mha__note_tensor(a, d->k, MHA__REQUIRED, a->k, kv_heads, len, d->d_k, d->k_type);
+  mha__note_tensor(a, d->v, MHA__REQUIRED, a->v, kv_heads, len, a->d_v, d->v_type);
+  mha__note_tensor(a, d->k_scale, k_scale, d->k_scale_stride, kv_heads, len, 1, MHA_F32);
+  mha__note_tensor(a, d->v_scale, v_scale, d->v_scale_stride, kv_heads, len, 1, MHA_F32);
+  mha__note_tensor(a, d->mask, MHA__INPUT, d->mask_stride, heads, d->q_len, len, MHA_S8);
+  mha__note_tensor(a, d->bias, MHA__INPUT, d->bias_stride, heads, d->q_len, len, MHA_F32);
+  mha__note(a, d->alibi_slopes, MHA__INPUT, heads, MHA_F32);
+  mha__note(a, d->sinks, MHA__INPUT, heads, MHA_F32);
+  mha__note(a, d, MHA__INPUT, sizeof *d, MHA_S8);
   if (a->status) return a->status;
   if (!d->batch || !d->q_len) return MHA_OK; /* no rows, nothing to write */
   if (mha__coincide(a)) return MHA_ERR_STRIDE;
   a->rows = d->batch * heads * d->q_len; /* fits: o has at least as many elements */
-  /* Work is counted in pairs of query row and key plus 16 a row, in 64 bits. */
-  if ((uint64_t)d->kv_len + 16 > (uint64_t)-1 / a->rows) return MHA_ERR_RANGE;
+  /* Work is counted in 64 bits: a row's keys, twice where keep_first and window overlap, and 16. */
+  if (2 * (uint64_t)d->kv_len + 16 > (uint64_t)-1 / a->rows) return MHA_ERR_RANGE;
   a->in_place = (const float *)d->o == d->q && a->d_v == d->d_k && a->o.batch == a->q.batch &&
                 a->o.head == a->q.head && a->o.row == a->q.row;
   return MHA_OK;
@@ -1039,7 +1059,7 @@ static uint16_t mha__to_f16(float x) {
   if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x1ffu)); /* NaN, made quiet */
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);                     /* from 65520 on: infinity */
   if (a >= 0x38800000u) {                                                      /* from 2^-14 on: normal */
-    m = a - (112u << 23);
+    m = a - ((uint32_t)112 << 23);
     shift = 13;
   } else { /* a multiple of 2^-24 */
     shift = 126u - (a >> 23);
@@ -1682,13 +1702,13 @@ MHADEF const char *mha_strerror(mha_status status) {
 }
 
 /* n elements from one array to another, disjoint one */
-static mha_status mha__check_copy(const void *out, size_t out_size, const void *in, size_t in_size,
-                                  size_t n) {
-  const size_t out_bytes = mha__times(n, out_size), in_bytes = mha__times(n, in_size);
-  mha_status   status = mha__check_array(out, out_bytes, out_size);
-  if (!status) status = mha__check_array(in, in_bytes, in_size);
+static mha_status mha__check_copy(const void *out, int out_type, const void *in, int in_type, size_t n) {
+  mha_status status = mha__check_array(out, n, out_type);
+  if (!status) status = mha__check_array(in, n, in_type);
   if (status) return status;
-  return mha__overlap(out, out_bytes, in, in_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+  return mha__overlap(out, n * mha__element[out_type].bytes, in, n * mha__element[in_type].bytes)
+             ? MHA_ERR_OVERLAP
+             : MHA_OK;
 }
 
 MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads,
@@ -1696,8 +1716,7 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   size_t     h, i, c;
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
-  status =
-      mha__check_copy(heads, sizeof *heads, x, sizeof *x, mha__times(seq_len, mha__times(num_heads, d_k)));
+  status = mha__check_copy(heads, MHA_F32, x, MHA_F32, mha__times(seq_len, mha__times(num_heads, d_k)));
   if (status) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
@@ -1730,8 +1749,7 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
   size_t     h, i, c;
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
-  status =
-      mha__check_copy(x, sizeof *x, heads, sizeof *heads, mha__times(seq_len, mha__times(num_heads, d_k)));
+  status = mha__check_copy(x, MHA_F32, heads, MHA_F32, mha__times(seq_len, mha__times(num_heads, d_k)));
   if (status) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
@@ -1863,7 +1881,7 @@ static float mha__negative_power(unsigned whole, uint64_t fraction) {
 MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads) {
   unsigned   t = 0; /* 2^t heads or more */
   size_t     h;
-  mha_status status = mha__check_array(slopes, mha__times(q_heads, sizeof *slopes), sizeof *slopes);
+  mha_status status = mha__check_array(slopes, q_heads, MHA_F32);
   if (!q_heads) return MHA_ERR_SHAPE;
   if (status) return status;
   while (q_heads >> t > 1) t++;
@@ -1878,7 +1896,7 @@ MHADEF mha_status mha_alibi_slopes(float *slopes, size_t q_heads) {
 
 MHADEF mha_status mha_f16_from_f32(uint16_t *out, const float *in, size_t n) {
   size_t     k;
-  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  mha_status status = mha__check_copy(out, MHA_F16, in, MHA_F32, n);
   if (status) return status;
   for (k = 0; k < n; k++) out[k] = mha__to_f16(in[k]);
   return MHA_OK;
@@ -1886,14 +1904,14 @@ MHADEF mha_status mha_f16_from_f32(uint16_t *out, const float *in, size_t n) {
 
 MHADEF mha_status mha_bf16_from_f32(uint16_t *out, const float *in, size_t n) {
   size_t     k;
-  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  mha_status status = mha__check_copy(out, MHA_BF16, in, MHA_F32, n);
   if (status) return status;
   for (k = 0; k < n; k++) out[k] = mha__to_bf16(in[k]);
   return MHA_OK;
 }
 
 static mha_status mha__widen_all(float *out, const uint16_t *in, int type, size_t n) {
-  mha_status status = mha__check_copy(out, sizeof *out, in, sizeof *in, n);
+  mha_status status = mha__check_copy(out, MHA_F32, in, type, n);
   if (!status) mha__widen(out, in, type, 0, n);
   return status;
 }
@@ -1918,8 +1936,8 @@ MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *
   const size_t n = mha__times(rows, cols), x_bytes = mha__times(n, sizeof *x);
   const size_t scale_bytes = mha__times(rows, sizeof *scales);
   size_t       r, c;
-  mha_status   status = mha__check_copy(out, sizeof *out, x, sizeof *x, n);
-  if (!status) status = mha__check_array(scales, scale_bytes, sizeof *scales);
+  mha_status   status = mha__check_copy(out, MHA_S8, x, MHA_F32, n);
+  if (!status) status = mha__check_array(scales, rows, MHA_F32);
   if (status) return status;
   if (mha__overlap(scales, scale_bytes, x, x_bytes) || mha__overlap(scales, scale_bytes, out, n))
     return MHA_ERR_OVERLAP;
