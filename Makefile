@@ -20,12 +20,14 @@ HEADERS  = mha.h $(wildcard tests/*.h)
 SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/compose.c))
 OBJECTS  = $(SOURCES:tests/%.c=$(B)/%.o)
 PROGRAMS = $(B)/test_mha $(B)/test_exact $(B)/test_muladd
-EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/threads $(B)/freestanding $(B)/heatmap
+EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_cache $(B)/threads \
+           $(B)/freestanding $(B)/heatmap
 
 ## What to call
 
 help: ## this list (default)
 	@awk -F '## ' '/^[a-z-]+:.*## / { split($$1, t, ":"); printf "  make %-14s %s\n", t[1], $$2 }' Makefile
+	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, B (folder for everything built), PYTHON"
 
 run: $(B)/heatmap ## a worked example, then what the heads of a real sentence model look at
 	$(B)/heatmap examples/minilm.txt $(B)/attention.svg

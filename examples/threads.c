@@ -89,9 +89,9 @@ int main(int argc, char **argv) {
 
   for (n = 0; n < threads; n++) {
     if (s[n].status != MHA_OK) {
-    printf("share %d: %s\n", n, mha_strerror(s[n].status));
-    return 1;
-  }
+      printf("share %d: %s\n", n, mha_strerror(s[n].status));
+      return 1;
+    }
     free(s[n].work);
   }
   for (n = 0; n < N; n++) differ += memcmp(&alone[n], &together[n], sizeof(float)) != 0;

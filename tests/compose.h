@@ -10,14 +10,15 @@
 #include "check.h"
 
 enum { /* what a problem may or must have, or-ed */
-  PROBLEM_NAN      = 1,  /* may: a few NaN in the inputs */
-  PROBLEM_INFINITE = 2,  /* may: a few infinities in the inputs */
-  PROBLEM_EXTREME  = 4,  /* may: numbers of any size, so that logits overflow and results are subnormal */
-  PROBLEM_PORTABLE = 8,  /* must: positions that every platform can hold */
-  PROBLEM_CAUSAL   = 16, /* must: MHA_CAUSAL, queries among the keys */
-  PROBLEM_IN_PLACE = 32, /* must: q and o of the same shape and layout, so that o may be q */
-  PROBLEM_SMALL    = 64, /* must: small shapes */
-  PROBLEM_OUTPUTS  = 128 /* must: weights and lse */
+  PROBLEM_NAN      = 1,   /* may: a few NaN in the inputs */
+  PROBLEM_INFINITE = 2,   /* may: a few infinities in the inputs */
+  PROBLEM_EXTREME  = 4,   /* may: numbers of any size, so that logits overflow and results are subnormal */
+  PROBLEM_PORTABLE = 8,   /* must: positions that every platform can hold */
+  PROBLEM_CAUSAL   = 16,  /* must: MHA_CAUSAL, queries among the keys */
+  PROBLEM_IN_PLACE = 32,  /* must: q and o of the same shape and layout, so that o may be q */
+  PROBLEM_SMALL    = 64,  /* must: small shapes */
+  PROBLEM_OUTPUTS  = 128, /* must: weights and lse */
+  PROBLEM_WIDE     = 256  /* must: so many channels that a small workspace can't hold a row */
 };
 
 enum {
@@ -85,7 +86,8 @@ int result_written(float x);
 /* problem_clear, mha_attend (which must succeed) and problem_take. */
 void problem_run(problem *p, void *work, size_t work_bytes, result *r);
 
-/* CHECKs that results are the same, NaN like NaN.  `what` names the run. */
+/* CHECKs that results are the same, NaN like NaN (where no bits are promised: only which are NaN).  `what`
+   names the run. */
 int result_same(const result *got, const result *want, const char *what, problem *p);
 
 /* How far an element of o is from d->o. */

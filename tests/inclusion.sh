@@ -87,16 +87,25 @@ static int run(void) { /* 0, or the number of what is wrong: it becomes the exit
   float    out[8], error;
   uint32_t h = hash();
   int      c;
+  char     numerics;
   if (mha_multi_head_attention(out, qk, qk, v, 2, 4, 2) != MHA_OK) return 1;
   for (c = 0; c < 8; c++) {
     error = out[c] - want[c];
     if (!(error < 2e-6f && error > -2e-6f)) return 2;
   }
-  switch (mha_numerics()[0]) {
-    case 'e': return h == 0 ? 3 : 0; /* excess precision: no bits are promised */
-    case 'm': return h == HASH_MULTIPLY_ADD ? 0 : 4;
-    default:  return h == HASH_FUSED ? 0 : 5;
-  }
+  numerics = mha_numerics()[0];
+#ifdef MHA_NO_SIMD
+  if (mha_isa()[0] != 's') return 3; /* scalar */
+#endif
+  if (numerics == 'e') return h == 0 ? 4 : 0; /* excess precision: no bits are promised */
+#ifdef MHA_EXACT_FMA
+  if (numerics == 'm') return 5;
+#endif
+#ifdef MHA_NO_FMA
+  if (numerics != 'm') return 6;
+#endif
+  if (numerics == 'm') return h == HASH_MULTIPLY_ADD ? 0 : 7;
+  return h == HASH_FUSED ? 0 : 8;
 }
 EOF
 main='int main(void) { return run(); }'
@@ -279,6 +288,14 @@ compilers() {
     try "tcc"                                        runs tcc -std=c99 -Wall $I "$D/plain.c"
     try "tcc, examples/hello.c"                      runs tcc -I. examples/hello.c
   else skipped "tcc: not installed"; fi
+
+  if [ "$(uname -m)" = x86_64 ] && have qemu-x86_64; then
+    for cpu in Nehalem Haswell,-fma Haswell; do # without AVX2, with AVX2 but no fma, with both
+      RUN="qemu-x86_64 -cpu $cpu"
+      try "x86-64 CPU $cpu (qemu)"                   runs gcc $C99 -O2 -static $I "$D/plain.c"
+    done
+    RUN=
+  else skipped "older x86-64 CPUs: needs qemu-x86_64"; fi
 
   c=aarch64-linux-gnu-gcc
   if have $c && have qemu-aarch64; then

@@ -1182,8 +1182,7 @@ static void sink_counts_once(void) {
   }
 }
 
-/* Slots at and beyond a length may hold anything, in every storage type, and rows beyond it need not exist.
- */
+/* Slots at and beyond a length may hold anything, in every storage type; rows beyond it need not exist. */
 static void unused_slots(void) {
   enum { D = 3, R = 2 };
   size_t type, j, len;
@@ -1225,6 +1224,47 @@ static void unused_slots(void) {
         RUN(&d, "no memory beyond the length", n);
         free(row);
       }
+    }
+}
+
+/* Masked keys may be NaN or infinite in K, V and scales, in every storage type: the bits of masked zeros. */
+static void poisoned_holes(void) {
+  enum { D = 5, R = 3 };
+  static uint16_t    half[2][2][310 * D];
+  static signed char code[2][310 * D];
+  static float       scales[2][310], k[310 * D], v[310 * D];
+  size_t             type, j, c, clean;
+  FOR_EDGES(n, 1)
+    for (type = 0; type < 4; type++) {
+      mha_status (*convert)(uint16_t *, const float *, size_t) =
+          type == MHA_BF16 ? mha_bf16_from_f32 : mha_f16_from_f32;
+      mha_desc d = random_call(1, 1, R, n, D);
+      for (j = 0; j < R * n; j++) t.keep[j] = !rng_chance(30);
+      for (j = 0; j < n; j++) { /* about a third of the keys is hidden from all rows, the others from some */
+        int hidden = rng_chance(30);
+        scales[0][j] = hidden ? NOT_A_NUMBER : 0.01f, scales[1][j] = hidden ? 0.0f : 0.01f;
+        if (hidden) t.keep[j] = t.keep[n + j] = t.keep[2 * n + j] = 0;
+        for (c = j * D; c < (j + 1) * D; c++) {
+          k[c] = hidden ? 0.0f : t.k[c], v[c] = hidden ? 0.0f : t.v[c];
+          if (hidden) t.k[c] = NOT_A_NUMBER, t.v[c] = c % 2 ? NOT_A_NUMBER : INF;
+          code[0][c] = (signed char)(rng_below(255) - 127), code[1][c] = (signed char)(rng_below(255) - 127);
+        }
+      }
+      CHECK(!convert(half[0][0], t.k, n * D) && !convert(half[0][1], t.v, n * D), "not OK");
+      CHECK(!convert(half[1][0], k, n * D) && !convert(half[1][1], v, n * D), "not OK");
+      d.mask = t.keep, d.mask_stride = by_row(n), d.k_type = d.v_type = (int)type;
+      for (clean = 0; clean < 2; clean++) {
+        if (type == MHA_F32) d.k = clean ? k : t.k, d.v = clean ? v : t.v;
+        if (type == MHA_F16 || type == MHA_BF16) d.k = half[clean][0], d.v = half[clean][1];
+        if (type == MHA_S8) {
+          d.k = code[0], d.v = code[1], d.k_scale = d.v_scale = scales[clean];
+          d.k_scale_stride.row = d.v_scale_stride.row = 1;
+        }
+        d.o = clean ? t.o2 : t.o, d.lse = clean ? t.lse2 : t.lse;
+        RUN(&d, clean ? "holes of zeros" : "holes of NaN", n);
+      }
+      SAME(t.o, t.o2, R * D, "holes of NaN", n);
+      SAME(t.lse, t.lse2, R, "holes of NaN, lse", n);
     }
 }
 
@@ -1293,6 +1333,7 @@ static void company(void) {
   weights_change_nothing();
   sink_counts_once();
   unused_slots();
+  poisoned_holes();
   one_query_of_nan();
   equal_logits_equal_weights();
   company_does_not_matter();
@@ -1430,11 +1471,21 @@ static void underflow_does_not_hide(void) {
     t.v[0] = 1e30f;
     RUN(&d, "a weight that underflows, a finite value", n);
     NEAR(t.o[0], (double)n / 2, 1e-6 * (double)n, "0 * 1e30", n);
+    if (n < 3) continue; /* nor does a hidden key beside it change that */
+    memset(t.keep, 1, n);
+    t.keep[1] = 0, t.v[0] = t.v[1] = NOT_A_NUMBER;
+    d.mask = t.keep;
+    RUN(&d, "a weight that underflows beside a hidden key", n);
+    ALL_ARE(t.o, NOT_A_NUMBER, 1, "0 * NaN beside a hidden key", n);
+    t.v[0] = 0.0f;
+    RUN(&d, "a hidden NaN", n);
+    NEAR(t.o[0], ((double)n * ((double)n - 1) / 2 - 1) / ((double)n - 2), 1e-6 * (double)n, "a hidden NaN",
+         n);
   }
 }
 
 /* Causal rows all at once, one by one, in uneven groups, with the future present and poisoned or not there at
- * all. */
+   all. */
 static void prefill_equals_decode(void) {
   static const size_t steps[] = { 1, 4, 7 };
   enum { H = 4, G = 2, D = 5 };
@@ -1483,6 +1534,36 @@ static void groups_equal_heads(void) {
     }
 }
 
+/* Every head of every batch member, with its own mask, biases, slope and sink, is a call of its own. */
+static void every_head_is_its_own_call(void) {
+  static const float slopes[4] = { 0.25f, 0.0f, 0.01f, -0.5f }, sinks[4] = { 1.0f, -2.0f, 0.0f, 3.0f };
+  enum { B = 2, H = 4, G = 2, R = 3, D = 5 };
+  size_t b, h, i, k;
+  FOR_EDGES(n, 1) {
+    mha_desc d = random_call(H, G, B * R, B * n, D), e;
+    for (k = 0; k < B * H * R * n; k++) t.keep[k] = !rng_chance(20), t.bias[k] = rng_normal();
+    d.batch = B, d.q_len = R, d.kv_len = n, d.weights = t.w, d.flags = MHA_CAUSAL | MHA_Q_LAST;
+    d.mask = t.keep, d.bias = t.bias, d.alibi_slopes = slopes, d.sinks = sinks;
+    d.mask_stride.batch = (ptrdiff_t)(H * R * n), d.mask_stride.head = (ptrdiff_t)(R * n);
+    d.mask_stride.row = (ptrdiff_t)n, d.bias_stride = d.mask_stride;
+    RUN(&d, "all heads of all batches", n);
+    for (b = 0; b < B; b++)
+      for (h = 0; h < H; h++) {
+        e = d;
+        e.batch = e.q_heads = e.kv_heads = 1;
+        e.q = t.q + (b * R * H + h) * D, e.k = t.k + (b * n * G + h / 2) * D,
+        e.v = t.v + (b * n * G + h / 2) * D;
+        e.q_stride = by_row(H * D), e.k_stride = e.v_stride = by_row(G * D);
+        e.mask = t.keep + (b * H + h) * R * n, e.bias = t.bias + (b * H + h) * R * n;
+        e.alibi_slopes = slopes + h, e.sinks = sinks + h, e.o = t.o2, e.lse = t.lse2, e.weights = t.w2;
+        CHECK(mha_attend(&e, NULL, 0) == MHA_OK, "not OK");
+        for (i = 0; i < R; i++) SAME(t.o + ((b * R + i) * H + h) * D, t.o2 + i * D, D, "a head alone", n);
+        SAME(t.lse + (b * H + h) * R, t.lse2, R, "a head alone, lse", n);
+        SAME(t.w + (b * H + h) * R * n, t.w2, R * n, "a head alone, weights", n);
+      }
+  }
+}
+
 static void negative_and_zero_scale(void) {
   enum { D = 4, R = 3 };
   FOR_EDGES(n, 1) {
@@ -1529,6 +1610,7 @@ const group cases_groups[] = {
   { "underflow does not hide", underflow_does_not_hide },
   { "prefill equals decode", prefill_equals_decode },
   { "groups equal heads", groups_equal_heads },
+  { "every head is its own call", every_head_is_its_own_call },
   { "negative and zero scale", negative_and_zero_scale },
   { NULL, NULL }
 };

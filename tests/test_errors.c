@@ -301,9 +301,10 @@ static void ranges(void) {
   BAD(strided, MHA_ERR_RANGE, d.q_stride.row = STRIDE_MAX / 4); /* as bytes */
   /* Many keys in little memory are no error, unless their weights or positions are. */
   {
-    mha_desc d = strided();
-    double   least;
-    size_t   bytes;
+    const mha_strides by_default = { 0, 0, 0 };
+    mha_desc          d = strided();
+    double            least;
+    size_t            bytes;
     d.batch = 1, d.kv_lens = NULL, d.kv_starts = NULL, d.kv_len = (size_t)POSITION_MAX / 8;
     d.k_stride.row = d.v_stride.row = d.k_scale_stride.row = d.v_scale_stride.row = 0, d.mask = NULL,
     d.bias = NULL;
@@ -311,6 +312,11 @@ static void ranges(void) {
     bytes = mha_keys_bytes(&d), least = (double)d.kv_len / 128 * HEADS * Q_LEN * 4;
     CHECK(bytes == 0 || (double)bytes >= least, "%g bytes for the results of %g keys", (double)bytes,
           (double)d.kv_len);
+    d.d_v = 100, d.o_stride = by_default, d.v_stride.head = 1; /* 102 floats a block are too many */
+    CHECK(mha_check(&d) == MHA_OK, "%s", mha_strerror(mha_check(&d)));
+    CHECK(mha_keys_bytes(&d) == 0, "%g bytes", (double)mha_keys_bytes(&d));
+    CALL(MHA_ERR_RANGE, mha_attend_keys(&d, 0, 1, room(T_SHARED), ROOM / 2));
+    CALL(MHA_ERR_RANGE, mha_attend_join(&d, room(T_SHARED), ROOM / 2));
     d.weights = (float *)room(T_WEIGHTS);
     CHECK(mha_check(&d) == MHA_ERR_RANGE, "%s", mha_strerror(mha_check(&d)));
     d.weights = NULL, d.kv_len = (size_t)POSITION_MAX + 2;

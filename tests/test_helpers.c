@@ -11,8 +11,7 @@
 
 /* ---- Half precision: 1 + 5 + 10 bits, and the upper half of a float: 1 + 8 + 7 bits ---- */
 
-/* The exact value of a finite number of `mantissa` stored bits and the given lowest exponent, from its bits.
- */
+/* The exact value, from its bits, of a finite number with `mantissa` stored bits and this lowest exponent. */
 static double value_of(unsigned bits, int mantissa, int lowest, unsigned exponents) {
   unsigned exponent = bits >> mantissa & exponents, fraction = bits & ((1u << mantissa) - 1u);
   double   sign = bits >> 15 ? -1.0 : 1.0;
@@ -91,7 +90,7 @@ static void narrow_one(const half_type *h, float x) {
 }
 
 /* Every exponent and sign, with every choice of kept bits' ends, and the bits that go at, beside and between
- * ties. */
+   ties. */
 static void floats_to_halves(void) {
   static const uint32_t kept_ends[] = { 0, 1, 2, 3, 0x1fe, 0x1ff, 0x200, 0x3fd, 0x3fe, 0x3ff };
   size_t                t, k, j;
@@ -114,8 +113,8 @@ static void floats_to_halves(void) {
 
 static void limits_of_halves(void) {
   static const float    f16_in[] = { 65504.0f,      65519.99f,     65520.0f,      65536.0f,      3e38f,
-                                     5.9604645e-8f, 2.9802322e-8f, 2.9802326e-8f, 6.0975552e-5f, 6.1035156e-5f,
-                                     6.1005354e-5f, 1e-45f,        8.940697e-8f };
+                                     5.9604645e-8f, 2.9802322e-8f, 2.9802326e-8f, 6.0975552e-5f,
+                                     6.1035156e-5f, 6.1005354e-5f, 1e-45f,        8.940697e-8f };
   static const unsigned f16_out[] = { 0x7bff, 0x7bff, 0x7c00, 0x7c00, 0x7c00, 0x0001, 0x0000,
                                       0x0001, 0x03ff, 0x0400, 0x0400, 0x0000, 0x0002 };
   static const float bf16_in[] = { 1.0f, 1.00390625f, 1.01171875f, 3.38953139e38f, 3.40282347e38f, 1e-45f };

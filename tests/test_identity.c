@@ -109,11 +109,16 @@ static void free_work(void *work) {
   if (work) guard_free(work, "the workspace");
 }
 
+static void say_without_bits(void) {
+  if (numerics_fused() < 0) printf("    bits skipped: %s promises none\n", mha_numerics());
+}
+
 typedef void identity(problem *p, result *base, result *other);
 
 /* Calls `test` with problems, what mha_attend makes of them without a workspace, and room for a result. */
 static void with_problems(int count, unsigned flags, identity *test) {
   int n;
+  say_without_bits();
   for (n = 0; n < count; n++) {
     problem *p = problem_new(rng(), flags | kinds[n % KINDS]);
     result   base = result_new(&p->d), other = result_new(&p->d);
@@ -185,7 +190,10 @@ static void in_workspaces(problem *p, result *base, result *other) {
     result_same(other, base, "in a workspace", p);
   }
 }
-static void identity_workspaces(void) { with_problems(160, 0, in_workspaces); }
+static void identity_workspaces(void) {
+  with_problems(160, 0, in_workspaces);
+  with_problems(24, PROBLEM_WIDE, in_workspaces);
+}
 
 static void in_members(problem *p, result *base, result *other) {
   size_t b;
@@ -220,7 +228,10 @@ static void in_row_groups(problem *p, result *base, result *other) {
   problem_take(p, other);
   result_same(other, base, "some rows at a time", p);
 }
-static void identity_rows(void) { with_problems(400, 0, in_row_groups); }
+static void identity_rows(void) {
+  with_problems(400, 0, in_row_groups);
+  with_problems(24, PROBLEM_WIDE, in_row_groups);
+}
 
 /* Step i of a decoder has one query and the keys up to it; those behind do not exist yet. */
 static void in_steps(problem *p, result *base, result *other) {
@@ -278,7 +289,10 @@ static void in_key_parts(problem *p, result *base, result *other) {
   p->d.weights = weights;
   (void)other;
 }
-static void identity_keys(void) { with_problems(400, 0, in_key_parts); }
+static void identity_keys(void) {
+  with_problems(400, 0, in_key_parts);
+  with_problems(24, PROBLEM_WIDE, in_key_parts);
+}
 
 static void with_outputs(problem *p, result *base, result *other) {
   float *weights = p->d.weights, *lse = p->d.lse;
@@ -319,7 +333,8 @@ static void in_place(problem *p, result *base, result *other) {
       is_ok(mha_attend_keys(&p->d, part, parts, work, bytes), "mha_attend_keys in place", p);
     is_ok(mha_attend_join(&p->d, work, bytes), "join in place", p);
   } else {
-    work = any_work(&p->d, &bytes);
+    if (p->d.d_k <= 70) work = any_work(&p->d, &bytes);
+    else work = guard_new(bytes = 4 * p->d.d_k + 3, rng_below(64)); /* one row's query, wherever it lies */
     if (parts == 1) is_ok(mha_attend(&p->d, work, bytes), "mha_attend in place", p);
     for (part = 0; parts > 1 && part < parts; part++)
       is_ok(mha_attend_part(&p->d, part, parts, work, bytes), "mha_attend_part in place", p);
@@ -329,11 +344,15 @@ static void in_place(problem *p, result *base, result *other) {
   result_same(other, base, by_keys ? "in place by keys" : "in place", p);
   p->d.q = q;
 }
-static void identity_in_place(void) { with_problems(500, PROBLEM_IN_PLACE, in_place); }
+static void identity_in_place(void) {
+  with_problems(500, PROBLEM_IN_PLACE, in_place);
+  with_problems(40, PROBLEM_IN_PLACE | PROBLEM_WIDE, in_place);
+}
 
 /* Without the kinds that put NaN where it can be seen, so that what poison does shows. */
 static void identity_poison(void) {
   int n;
+  say_without_bits();
   for (n = 0; n < 400; n++) {
     problem *p = problem_new(rng(), n % 2 ? PROBLEM_OUTPUTS : n % 4 ? PROBLEM_EXTREME : 0);
     result   base = result_new(&p->d), other = result_new(&p->d);

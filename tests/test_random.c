@@ -82,7 +82,8 @@ static void random_values(void) {
 static void random_bits(void) {
   static const unsigned kinds[] = { 0, PROBLEM_NAN, PROBLEM_INFINITE, PROBLEM_EXTREME, PROBLEM_OUTPUTS,
                                     PROBLEM_SMALL, PROBLEM_NAN | PROBLEM_INFINITE | PROBLEM_EXTREME };
-  int                   n, problems = 2000;
+  const unsigned        wide = PROBLEM_WIDE | PROBLEM_NAN | PROBLEM_INFINITE;
+  int                   n, problems = 1500;
   if (numerics_fused() < 0) {
     printf("    skipped: %s promises no bits\n", mha_numerics());
     CHECK(1, "skipped");
@@ -90,7 +91,7 @@ static void random_bits(void) {
   }
   if (!CHECK(literal_works(), "literal.h is compiled with excess precision or contracted products")) return;
   for (n = 0; n < problems; n++) {
-    problem *p = problem_new(rng(), kinds[n % 7]);
+    problem *p = problem_new(rng(), n % 40 ? kinds[n % 7] : wide);
     result   r;
     if (n % 2) problem_poison(p);
     r = run(p, rng_chance(50));
