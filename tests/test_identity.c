@@ -172,7 +172,7 @@ static void in_parts(problem *p, result *base, result *other) {
     result_free(&some);
   }
 }
-static void identity_parts(void) { with_problems(200, PROBLEM_SMALL, in_parts); }
+static void identity_parts(void) { with_problems(140, PROBLEM_SMALL, in_parts); }
 
 static void in_workspaces(problem *p, result *base, result *other) {
   size_t full = mha_work_bytes(&p->d), shift, bytes;
@@ -191,7 +191,7 @@ static void in_workspaces(problem *p, result *base, result *other) {
   }
 }
 static void identity_workspaces(void) {
-  with_problems(160, 0, in_workspaces);
+  with_problems(100, 0, in_workspaces);
   with_problems(24, PROBLEM_WIDE, in_workspaces);
 }
 
@@ -290,7 +290,7 @@ static void in_key_parts(problem *p, result *base, result *other) {
   (void)other;
 }
 static void identity_keys(void) {
-  with_problems(400, 0, in_key_parts);
+  with_problems(240, 0, in_key_parts);
   with_problems(24, PROBLEM_WIDE, in_key_parts);
 }
 
@@ -310,7 +310,7 @@ static void with_outputs(problem *p, result *base, result *other) {
   p->d.lse = lse;
   (void)other;
 }
-static void identity_outputs(void) { with_problems(200, PROBLEM_OUTPUTS, with_outputs); }
+static void identity_outputs(void) { with_problems(120, PROBLEM_OUTPUTS, with_outputs); }
 
 static void in_place(problem *p, result *base, result *other) {
   const float *q = p->d.q;
@@ -345,7 +345,7 @@ static void in_place(problem *p, result *base, result *other) {
   p->d.q = q;
 }
 static void identity_in_place(void) {
-  with_problems(500, PROBLEM_IN_PLACE, in_place);
+  with_problems(300, PROBLEM_IN_PLACE, in_place);
   with_problems(40, PROBLEM_IN_PLACE | PROBLEM_WIDE, in_place);
 }
 
@@ -353,7 +353,7 @@ static void identity_in_place(void) {
 static void identity_poison(void) {
   int n;
   say_without_bits();
-  for (n = 0; n < 400; n++) {
+  for (n = 0; n < 250; n++) {
     problem *p = problem_new(rng(), n % 2 ? PROBLEM_OUTPUTS : n % 4 ? PROBLEM_EXTREME : 0);
     result   base = result_new(&p->d), other = result_new(&p->d);
     size_t   bytes;
@@ -397,7 +397,7 @@ static void with_more_keys(problem *p, result *base, result *other) {
     problem_free(grown);
   }
 }
-static void identity_more_keys(void) { with_problems(300, 0, with_more_keys); }
+static void identity_more_keys(void) { with_problems(180, 0, with_more_keys); }
 
 /* ---- Golden hashes ---- */
 

@@ -143,10 +143,15 @@ int numerics_fused(void) {
 
 static const group *const all_groups[] = { cases_groups, errors_groups, helpers_groups, random_groups, identity_groups, accuracy_groups };
 
-static int run_groups(const char *filter, long *passed, long *failed) {
-  size_t       f;
-  const group *g;
-  for (f = 0; f < sizeof all_groups / sizeof all_groups[0]; f++)
+static void run_groups(const char *filter, long *passed, long *failed) {
+  static const char *measured = ""; /* the roundings of the instance before: equal bits have equal errors */
+  size_t             f;
+  const group       *g;
+  for (f = 0; f < sizeof all_groups / sizeof all_groups[0]; f++) {
+    if (all_groups[f] == accuracy_groups && strcmp(measured, mha_numerics()) == 0) {
+      if (!filter) printf("  skipped: accuracy, which stands above for %s\n", measured);
+      continue;
+    }
     for (g = all_groups[f]; g->name; g++) {
       clock_t start = clock();
       if (filter && !strstr(g->name, filter)) continue;
@@ -159,7 +164,8 @@ static int run_groups(const char *filter, long *passed, long *failed) {
       fflush(stdout);
       if (group_failures) ++*failed; else ++*passed;
     }
-  return *failed == 0;
+  }
+  measured = mha_numerics();
 }
 
 /* Builds with MHA_EXACT_FMA or MHA_NO_FMA differ from the default one only where there is no fma, or is. */

@@ -83,7 +83,7 @@ static void random_bits(void) {
   static const unsigned kinds[] = { 0, PROBLEM_NAN, PROBLEM_INFINITE, PROBLEM_EXTREME, PROBLEM_OUTPUTS,
                                     PROBLEM_SMALL, PROBLEM_NAN | PROBLEM_INFINITE | PROBLEM_EXTREME };
   const unsigned        wide = PROBLEM_WIDE | PROBLEM_NAN | PROBLEM_INFINITE;
-  int                   n, problems = 1500;
+  int                   n, problems = 1000;
   if (numerics_fused() < 0) {
     printf("    skipped: %s promises no bits\n", mha_numerics());
     CHECK(1, "skipped");
