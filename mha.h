@@ -1766,7 +1766,7 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
   status = mha__check_copy(heads, MHA_F32, x, MHA_F32, mha__times(seq_len, mha__times(num_heads, d_k)));
-  if (status) return status;
+  if (status || !seq_len) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
       for (c = 0; c < d_k; c++) heads[(h * seq_len + i) * d_k + c] = x[(i * num_heads + h) * d_k + c];
@@ -1799,7 +1799,7 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
   mha_status status;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
   status = mha__check_copy(x, MHA_F32, heads, MHA_F32, mha__times(seq_len, mha__times(num_heads, d_k)));
-  if (status) return status;
+  if (status || !seq_len) return status;
   for (h = 0; h < num_heads; h++)
     for (i = 0; i < seq_len; i++)
       for (c = 0; c < d_k; c++) x[(i * num_heads + h) * d_k + c] = heads[(h * seq_len + i) * d_k + c];

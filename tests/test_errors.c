@@ -841,6 +841,7 @@ static void level_1(void) {
         n ? mha_merge_heads : mha_split_heads;
     CALL(MHA_OK, move(out, q, S, H, D));
     CALL(MHA_OK, move(NULL, NULL, 0, H, D));
+    CALL(MHA_OK, move(NULL, NULL, 0, MAX, MAX)); /* and at once */
     CALL(MHA_ERR_NULL, move(NULL, q, S, H, D));
     CALL(MHA_ERR_NULL, move(out, NULL, S, H, D));
     CALL(MHA_ERR_SHAPE, move(out, q, S, 0, D));
