@@ -483,8 +483,8 @@ MHADEF const char *mha_numerics(void);
 #define MHA__STR(a)     MHA__STR2(a)
 
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
-#define MHA__PANEL   16  /* keys or values copied at once; also the lanes of a block's sum: contract, too */
-#define MHA__ROWS    64  /* most query rows per tile: with d_k = 64 their scratch is 75 KB, inside any L2 */
+#define MHA__PANEL   16  /* lanes of a block's sum: contract, too; what narrow panels hold of K and V */
+#define MHA__ROWS    64  /* most query rows per tile: with d_k = 64 their scratch is 88 KB, inside any L2 */
 #define MHA__FLT_MAX 3.402823466e+38f
 #define MHA__LOG2E   1.44269502f
 #define MHA__INF     mha__from_bits(0x7f800000u)
