@@ -96,17 +96,19 @@
    any other.
 
    A row that sees no key gets output +0, weights 0, LSE -inf (the sink, where there is one) and no error;
-   kv_len 0 is legal.  A row that sees keys whose scores all overflow to -inf is NaN.
+   kv_len 0 is legal.  A row that sees keys whose scores all overflow to -inf, and has no sink, is NaN.
 
    Hidden keys are not used: NaN or garbage behind a mask, in the future, outside the window or in unused
-   slots changes no bit of the output, and memory at or beyond kv_lens is not read.  What a query sees
+   slots changes no bit of the output, and memory at or beyond kv_lens is not read.  (Hidden rows below
+   kv_lens may be read, though not used: memory checkers may report uninitialised ones.)  What a query sees
    propagates: NaN in q, k or v always, even where the weight underflows to 0, infinities as arithmetic has
    it (a score of -inf is weight 0).
 
    Grouped queries.  Query head h reads kv head h / (q_heads / kv_heads).
 
    In place.  o may be q itself, with the same strides and d_v = d_k, if one row's scaled query, 4 * d_k
-   bytes, fits the workspace; without one up to d_k = 512 (MHA_STACK_BYTES 4096).  Every other overlap of an
+   bytes, fits the workspace from its first multiple of 4 on; without one up to d_k = 512 (MHA_STACK_BYTES
+   4096).  Every other overlap of an
    output with anything is refused, also an o interleaved with a packed Q, K, V buffer.
 
    Errors.  Each call first checks everything; after an error nothing has been written.  Options that would be
@@ -153,9 +155,9 @@
       |lse - exact|     <= D + u (2 |lse| + 2 |sink| + n/20 + 4 ln n + 20)
 
    and where mha_numerics() says "multiply then add" D = u (2 d_k + 20) T, min(n,128) doubled and n/12 for
-   n/20.  The stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, sum|q'k| and
-   sum|v| stay below 2^127, c and each q' are 0 or at least 2^-126, and each v_scale is 0 or at least 2^-100.
-   There is no bound in the logits alone: a dot product that cancels loses it.
+   n/20.  The stored inputs count as exact.  It holds while c, softcap * log2e, |bias| log2e, |sink| log2e,
+   sum|q'k| and sum|v| stay below 2^127, c and each q' are 0 or at least 2^-126, and each v_scale is 0 or at
+   least 2^-100.  There is no bound in the logits alone: a dot product that cancels loses it.
 
    Measured, as a share of the bound, worst of twenty classes of inputs (o / weights / LSE): 0.35 / 0.91 /
    0.91 fused and 0.19 / 0.47 / 0.47 multiply then add, where every rounding of a dot product goes the same
@@ -165,7 +167,7 @@
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
-   the deepest call takes less than 3 KB beside it in optimised builds.  A workspace makes it faster, up to
+   the deepest call takes less than 5 KB beside it in optimised builds.  A workspace makes it faster, up to
    mha_work_bytes(); any size will do.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
@@ -188,8 +190,11 @@
       MHA_EXACT_FMA         where the machine has no fma, compute it in software: slower, but the bits of
                             machines that have it
       MHA_NO_FMA            multiply then add everywhere, for comparing with machines without fma; compile
-                            with -ffp-contract=off then, or the compiler may fuse after all
-      MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits end
+                            with -ffp-contract=off then, or the compiler may fuse after all, unknown to
+                            mha_numerics()
+      MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits
+                            end.  (Clang tells a header only of the whole, not of parts such as
+                            -funsafe-math-optimizations: never use those.)
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
 
@@ -476,11 +481,9 @@ MHADEF const char *mha_numerics(void);
 #  define MHA__INLINE      static inline
 #endif
 
-#define MHA__CAT2(a, b) a##_##b
+#define MHA__CAT2(a, b) a##b
 #define MHA__CAT(a, b)  MHA__CAT2(a, b)
 #define MHA__FN(name)   MHA__CAT(mha__##name, MHA__ISA) /* mha__softmax -> mha__softmax_avx2 */
-#define MHA__STR2(a)    #a
-#define MHA__STR(a)     MHA__STR2(a)
 
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
 #define MHA__PANEL   16  /* lanes of a block's sum: contract, too; what narrow panels hold of K and V */
@@ -605,20 +608,23 @@ static float mha__soft_fma(float a, float b, float c) {
 
 /* Each of these compiles the Kernels section once more.  (In a build with MHA_NO_FMA the AVX2 instance is
    compiled without fma, so that no compiler can contract its multiplications.) */
-#define MHA__ISA   scalar
+#define MHA__ISA   _scalar
+#define MHA__NAME  "scalar"
 #define MHA__LANES 1
 #define MHA__ATTR
 #include MHA_FILE
 
 #ifdef MHA__SSE2
-#  define MHA__ISA   sse2
+#  define MHA__ISA   _sse2
+#  define MHA__NAME  "sse2"
 #  define MHA__LANES 4
 #  define MHA__ATTR
 #  include MHA_FILE
 #endif
 
 #ifdef MHA__X86
-#  define MHA__ISA   avx2
+#  define MHA__ISA   _avx2
+#  define MHA__NAME  "avx2"
 #  define MHA__LANES 8
 #  ifdef MHA_NO_FMA
 #    define MHA__ATTR MHA__TARGET("avx2")
@@ -627,14 +633,16 @@ static float mha__soft_fma(float a, float b, float c) {
 #  endif
 #  include MHA_FILE
 
-#  define MHA__ISA   avx512
+#  define MHA__ISA   _avx512
+#  define MHA__NAME  "avx512"
 #  define MHA__LANES 16
 #  define MHA__ATTR  MHA__TARGET("avx512f")
 #  include MHA_FILE
 #endif
 
 #ifdef MHA__NEON
-#  define MHA__ISA   neon
+#  define MHA__ISA   _neon
+#  define MHA__NAME  "neon"
 #  define MHA__LANES 4
 #  define MHA__ATTR
 #  include MHA_FILE
@@ -1262,17 +1270,17 @@ static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__ke
   const mha__call *a = t->a;
   const size_t     x0 = mha__max(x, keys.x0), x1 = mha__min(x + t->k_keys, keys.x1);
   size_t           from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, x0)) + c0, j, c, m;
-  float            some[2 * MHA__PANEL * 8];
+  float            some[2 * MHA__PANEL * 4];
   if (x1 - x0 == t->k_keys && a->d->k_type == MHA_F32) {
     t->kernels->turn(t->panel, (const float *)a->d->k + from, (size_t)a->k.row, t->k_keys, n);
     return;
   }
-  mha__fill(some, t->k_keys * 8, 0.0f);
+  mha__fill(some, t->k_keys * 4, 0.0f);
   for (c = 0; c < n; c += m, from += m) {
-    m = mha__min(n - c, 8);
+    m = mha__min(n - c, 4);
     for (j = x0; j < x1; j++)
-      mha__widen(some + (j - x) * 8, a->d->k, a->d->k_type, from + (j - x0) * (size_t)a->k.row, m);
-    t->kernels->turn(t->panel + c * t->k_keys, some, 8, t->k_keys, m);
+      mha__widen(some + (j - x) * 4, a->d->k, a->d->k_type, from + (j - x0) * (size_t)a->k.row, m);
+    t->kernels->turn(t->panel + c * t->k_keys, some, 4, t->k_keys, m);
   }
 }
 
@@ -1344,8 +1352,8 @@ static void mha__scale_weights(const mha__tile *t, size_t r, ptrdiff_t base, mha
 static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
   size_t   k, c;
   uint32_t bad = 0;
-  for (k = 0; k < rows; k++, v += row)
-    for (c = 0; c < n; c++) bad |= (uint32_t)!mha__is_finite(v[c]);
+  for (k = 0; k < rows; k++)
+    for (c = 0; c < n; c++) bad |= (uint32_t)!mha__is_finite(v[k * row + c]);
   return !bad;
 }
 
@@ -1451,8 +1459,8 @@ static void mha__begin_row(const mha__tile *t, mha__row *r, size_t h, size_t i) 
   r->h = h;
   r->q = d->q + mha__at(a->q, t->b, h, i);
   r->o = d->o + mha__at(a->o, t->b, h, i);
-  r->mask = d->mask ? d->mask + mha__at(d->mask_stride, t->b, h, i) : NULL;
-  r->bias = d->bias ? d->bias + mha__at(d->bias_stride, t->b, h, i) : NULL;
+  r->mask = d->mask && a->longest ? d->mask + mha__at(d->mask_stride, t->b, h, i) : NULL;
+  r->bias = d->bias && a->longest ? d->bias + mha__at(d->bias_stride, t->b, h, i) : NULL;
   r->weights = d->weights ? d->weights + flat * d->kv_len : NULL;
   r->lse = d->lse ? d->lse + flat : NULL;
   r->m = -MHA__FLT_MAX;
@@ -1778,6 +1786,7 @@ MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const flo
   mha_desc    d;
   mha_strides heads;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+  if (!seq_len) return MHA_OK;
   heads.batch = 0;
   heads.row = (ptrdiff_t)mha__min(d_k, MHA__SIZE_LIMIT);
   heads.head = (ptrdiff_t)mha__min(mha__times(seq_len, d_k), MHA__SIZE_LIMIT);
@@ -1811,6 +1820,7 @@ MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const flo
   mha_desc d;
   if (!num_heads || !d_model) return MHA_ERR_SHAPE;
   if (d_model % num_heads) return MHA_ERR_HEADS;
+  if (!seq_len) return MHA_OK;
   mha__clear(&d, sizeof d);
   d.batch = 1;
   d.q_heads = num_heads;
@@ -2019,7 +2029,8 @@ MHADEF const char *mha_numerics(void) { return mha__active()->numerics; }
 /* == Kernels ==
 
    Compiled once per instruction set.  Parameters, undefined again at the end:
-      MHA__ISA    suffix of every function here
+      MHA__ISA    suffix of every function here (_avx2: a user may have a macro of the plain name)
+      MHA__NAME   the same as a string
       MHA__LANES  floats per vector: 1, 4, 8 or 16
       MHA__ATTR   what every function here must carry for the compiler to accept the instructions
 
@@ -2321,8 +2332,8 @@ static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const flo
     s20 = mha__load(out2), s21 = mha__load(out2 + MHA__LANES);
     s30 = mha__load(out3), s31 = mha__load(out3 + MHA__LANES);
   }
-  for (t = 0; t < terms; t++, b0 += t_step, b1 += t_step) {
-    const mha__v x0 = mha__load(b0), x1 = mha__load(b1);
+  for (t = 0; t < terms; t++) {
+    const mha__v x0 = mha__load(b0 + t * t_step), x1 = mha__load(b1 + t * t_step);
     mha__v       y = mha__set(a0[t]);
     s00 = mha__fma(y, x0, s00);
     s01 = mha__fma(y, x1, s01);
@@ -2353,10 +2364,10 @@ static MHA__ATTR void MHA__FN(product_1x2)(float *out, const float *a, const flo
   mha__v       s0 = mha__set(0.0f), s1 = s0;
   size_t       t;
   if (!fresh) s0 = mha__load(out), s1 = mha__load(out + MHA__LANES);
-  for (t = 0; t < terms; t++, b0 += t_step, b1 += t_step) {
+  for (t = 0; t < terms; t++) {
     const mha__v y = mha__set(a[t]);
-    s0 = mha__fma(y, mha__load(b0), s0);
-    s1 = mha__fma(y, mha__load(b1), s1);
+    s0 = mha__fma(y, mha__load(b0 + t * t_step), s0);
+    s1 = mha__fma(y, mha__load(b1 + t * t_step), s1);
   }
   mha__store(out, s0);
   mha__store(out + MHA__LANES, s1);
@@ -2367,7 +2378,8 @@ static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const flo
                                            size_t width, size_t terms, int fresh) {
   mha__v s = fresh ? mha__set(0.0f) : MHA__FN(load_part)(out, width);
   size_t t;
-  for (t = 0; t < terms; t++, b += t_step) s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b, width), s);
+  for (t = 0; t < terms; t++)
+    s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b + t * t_step, width), s);
   MHA__FN(store_part)(out, s, width);
 }
 
@@ -2399,9 +2411,9 @@ static MHA__ATTR void MHA__FN(scale)(float *out, const float *x, size_t n, float
 /* panel[j * n + c] = v[j * v_row + c] for n channels of `rows` rows */
 static MHA__ATTR void MHA__FN(copy)(float *panel, const float *v, size_t v_row, size_t rows, size_t n) {
   size_t j, c;
-  for (j = 0; j < rows; j++, v += v_row, panel += n)
+  for (j = 0; j < rows; j++)
     for (c = 0; c < n; c += MHA__LANES)
-      MHA__FN(store_part)(panel + c, MHA__FN(load_part)(v + c, n - c), n - c);
+      MHA__FN(store_part)(panel + j * n + c, MHA__FN(load_part)(v + j * v_row + c, n - c), n - c);
 }
 
 /* panel[c * keys + j] = k[j * k_row + c] for n channels of `keys` keys, a multiple of MHA__LANES */
@@ -2537,7 +2549,7 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
 }
 
 static const mha__kernels MHA__FN(kernels) = {
-  MHA__STR(MHA__ISA), MHA__NUMERICS,  MHA__LANES,           MHA__FN(product),   MHA__FN(scale),
+  MHA__NAME,          MHA__NUMERICS,  MHA__LANES,           MHA__FN(product),   MHA__FN(scale),
   MHA__FN(copy),      MHA__FN(turn),  MHA__FN(shape),       MHA__FN(softmax),   MHA__FN(fold),
   MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(weigh), MHA__FN(log_sum)
 };
@@ -2557,6 +2569,7 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef MHA__ROUNDED
 #undef MHA__NUMERICS
 #undef MHA__ISA
+#undef MHA__NAME
 #undef MHA__LANES
 #undef MHA__ATTR
 
