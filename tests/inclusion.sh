@@ -9,7 +9,8 @@ set -u
 quick=no
 [ "${1:-}" != quick ] || quick=yes
 CC=${CC:-cc}
-D=${B:-build}/inclusion
+D=${B:-build}/inclusion # the programs to compile
+T=$D/part-first         # what comes out; each part that runs at once has a folder of its own
 W="-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Werror"
 C99="-std=c99 $W"
 passed=0 failed=0 skipped=0
@@ -22,26 +23,26 @@ have()    { command -v "$1" > /dev/null 2>&1; }
 # try WHAT COMMAND...: the command must succeed
 try() {
   what=$1; shift
-  if "$@" > "$D/log" 2>&1; then ok "$what"
+  if "$@" > "$T/log" 2>&1; then ok "$what"
   else
     failed "$what: status $?"
-    { echo "$*"; head -n 5 "$D/log"; } | sed 's/^/            /'
+    { echo "$*"; head -n 5 "$T/log"; } | sed 's/^/            /'
   fi
 }
 
 # runs COMPILER FLAGS AND FILES...: compiles and runs.  RUN goes in front of the program: an emulator.
-runs() { rm -f "$D/a.out"; "$@" -o "$D/a.out" && ${RUN:-} "$D/a.out"; }
+runs() { rm -f "$T/a.out"; "$@" -o "$T/a.out" && ${RUN:-} "$T/a.out"; }
 
 # refuse WHAT TEXT COMMAND...: the command must fail and say TEXT
 refuse() {
   what=$1 text=$2; shift 2
-  if "$@" > "$D/log" 2>&1; then failed "$what: accepted"
-  elif grep -q -e "$text" "$D/log"; then ok "$what"
-  else failed "$what: refused, but without saying '$text'"; head -n 5 "$D/log" | sed 's/^/            /'; fi
+  if "$@" > "$T/log" 2>&1; then failed "$what: accepted"
+  elif grep -q -e "$text" "$T/log"; then ok "$what"
+  else failed "$what: refused, but without saying '$text'"; head -n 5 "$T/log" | sed 's/^/            /'; fi
 }
 
 rm -rf "$D"
-mkdir -p "$D/renamed" "$D/older"
+mkdir -p "$T" "$D/renamed" "$D/older"
 
 ## The programs
 
@@ -160,7 +161,8 @@ sed 's/"mha.h"/"attention.h"/' "$D/plain.c" > "$D/renamed/main.c"
 cp "$D/renamed/main.c" "$D/older/main.c"
 cp mha.h "$D/renamed/attention.h"
 cp mha.h "$D/older/attention.h"
-sed -e '/^#define MHA_VERSION /s/[0-9][0-9]*/1/' -e 's/MHA_VERSION != [0-9]*/MHA_VERSION != 1/' mha.h > "$D/older/mha.h"
+sed -e '/^#define MHA_VERSION /s/[0-9][0-9]*/1/' \
+    -e 's/MHA_VERSION != [0-9]*/MHA_VERSION != 1/' mha.h > "$D/older/mha.h"
 
 ## Ways to include it, with one compiler
 
@@ -174,18 +176,19 @@ try "renamed, with MHA_FILE" \
 if cmp -s mha.h "$D/older/mha.h"; then
   failed "cannot make an older copy: MHA_VERSION not found"
 else
-  refuse "renamed beside an older copy" "two different copies" $CC -std=c99 -c -o "$D/a.o" -I"$D" "$D/older/main.c"
+  refuse "renamed beside an older copy" "two different copies" \
+    $CC -std=c99 -c -o "$T/a.o" -I"$D" "$D/older/main.c"
 fi
 
-# The program in the manual: under the heading QUICK START, from its first #include <...> to its closing brace.
+# The program in the manual: from the first #include <...> under QUICK START to the closing brace.
 awk '/^ *QUICK START$/ { section = 1 } !section { next }
   !inside && /^ *#include </ { inside = 1; indent = match($0, /#/) - 1 }
   inside { line = substr($0, indent + 1); print line; if (line ~ /^}/) exit }' mha.h > "$D/quick.c"
 manual() {
-  runs "$@" "$D/quick.c" > "$D/quick.txt" && [ -s "$D/quick.txt" ] || return
+  runs "$@" "$D/quick.c" > "$T/quick.txt" && [ -s "$T/quick.txt" ] || return
   while read -r line; do
     grep -q "^ *$line\$" mha.h || { echo "the manual does not show what it prints: $line"; return 1; }
-  done < "$D/quick.txt"
+  done < "$T/quick.txt"
 }
 try "the program in the manual, and what it prints"  manual $CC $C99 -O0 $I
 
@@ -216,13 +219,13 @@ fast_math() {
 # object WHAT COMPILER FLAGS...: needs only what compilers may call on their own, offers only mha_ names
 object() {
   what=$1; shift
-  if ! "$@" $I -c -o "$D/only.o" "$D/only.c" > "$D/log" 2>&1; then
-    failed "$what does not compile"; head -n 5 "$D/log" | sed 's/^/            /'; return
+  if ! "$@" $I -c -o "$T/only.o" "$D/only.c" > "$T/log" 2>&1; then
+    failed "$what does not compile"; head -n 5 "$T/log" | sed 's/^/            /'; return
   fi
-  nm -P "$D/only.o" > "$D/symbols"
-  needs=$(awk '$2 == "U" && $1 != "_GLOBAL_OFFSET_TABLE_" { print $1 }' "$D/symbols" | tr '\n' ' ')
+  nm -P "$T/only.o" > "$T/symbols"
+  needs=$(awk '$2 == "U" && $1 != "_GLOBAL_OFFSET_TABLE_" { print $1 }' "$T/symbols" | tr '\n' ' ')
   bad=$(awk '$2 == "U" && $1 !~ /^_?(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_)$/ { print $1 }
-             $2 ~ /^[A-TV-Z]$/ && $1 !~ /^_?mha_[a-z]/ { print $1 " (defined)" }' "$D/symbols" | tr '\n' ' ')
+             $2 ~ /^[A-TV-Z]$/ && $1 !~ /^_?mha_[a-z]/ { print $1 " (defined)" }' "$T/symbols" | tr '\n' ' ')
   if [ -n "$bad" ]; then failed "$what: $bad"
   else ok "$what: needs ${needs:-nothing}"; fi
 }
@@ -231,113 +234,135 @@ if have nm; then object "object file of $CC -O2" $CC $C99 -O2
 else skipped "object file: no nm"; fi
 fast_math $CC
 
-## Everything else this machine can try
+## Everything else this machine can try, in several parts at once
 
-compilers() {
-  has_fma=no
-  grep -qw fma /proc/cpuinfo 2> /dev/null && has_fma=yes
-  on_linux=no
-  case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) on_linux=yes ;; esac
-
-  for c in gcc clang; do
-    if ! have $c; then skipped "$c: not installed"; continue; fi
-    [ "$c" = "$CC" ] || fast_math $c
-    fma_flags=-DMHA_NO_FMA
-    [ "$(uname -m)" != x86_64 ] || fma_flags=-mfma
-    for o in -O0 -O2 -O3; do
-      for fma in "" $fma_flags; do
-        object "$c $o${fma:+ $fma} -ffreestanding, object file" $c -std=c99 $o $fma -ffreestanding -nostdlib
-        if [ $on_linux = no ]; then skipped "$c $o${fma:+ $fma} -nostdlib program: not on Linux"
-        elif [ "$fma" = -mfma ] && [ $has_fma = no ]; then
-          try "$c $o${fma:+ $fma} -nostdlib program links" \
-            $c -std=c99 $o $fma -ffreestanding -nostdlib -static -o "$D/a.out" examples/freestanding.c
-        else
-          try "$c $o${fma:+ $fma} -nostdlib program" \
-            runs $c -std=c99 $o $fma -ffreestanding -nostdlib -static examples/freestanding.c
-        fi
-      done
-    done
-    for o in -O0 -O2 -O3 -Os; do
-      for s in c99 c11 c17; do
-        try "$c -std=$s $o, all warnings"            runs $c -std=$s $W $o $I "$D/plain.c"
-      done
-    done
-    try "$c -std=gnu99 -O2 -march=native"            runs $c -std=gnu99 $W -O2 -march=native $I "$D/plain.c"
-    for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
-      for o in -O0 -O3; do
-        try "$c $o $v"                               runs $c $C99 $o $I $v "$D/plain.c"
-      done
+c_compiler() {
+  fma=-DMHA_NO_FMA fma_runs=yes
+  if [ "$(uname -m)" = x86_64 ]; then
+    fma=-mfma
+    grep -qw fma /proc/cpuinfo 2> /dev/null || fma_runs=no
+  fi
+  [ "$1" = "$CC" ] || fast_math $1
+  for o in -O0 -O2 -O3; do
+    for f in "" $fma; do
+      what="$1 $o${f:+ $f} -ffreestanding -nostdlib"
+      object "$what, object file"                    $1 -std=c99 $o $f -ffreestanding -nostdlib
+      case $(uname -s)-$(uname -m)-$f-$fma_runs in
+        Linux-x86_64--mfma-no)
+          skipped "$what, program: this CPU has no fma" ;;
+        Linux-x86_64-*|Linux-aarch64-*)
+          try "$what, program"                       runs $1 -std=c99 $o $f $BARE examples/freestanding.c ;;
+        *)
+          skipped "$what, program: only for Linux on x86-64 and aarch64" ;;
+      esac
     done
   done
-
-  for c in g++ clang++; do
-    if ! have $c; then skipped "$c: not installed"; continue; fi
-    for s in c++98 c++11 c++17; do
-      for o in -O0 -O2 -O3 -Os; do
-        try "$c -std=$s $o, all warnings"            runs $c -x c++ -std=$s $W $o $I "$D/plain.c"
-      done
-    done
-    try "$c, MHA_STATIC in two files" \
-      runs $c -x c++ -std=c++98 $W -O2 $I "$D/static1.c" "$D/static2.c"
-    if have gcc; then
-      try "$c calls what gcc compiled as C"          mixed $c
-    fi
+  for o in "-O0 -std=c99" "-O2 -std=c99" "-O3 -std=c99" "-Os -std=c99" "-O2 -std=c11" "-O2 -std=c17"; do
+    try "$1 $o, all warnings"                        runs $1 $o $W $I "$D/plain.c"
   done
-
-  if have tcc; then
-    try "tcc"                                        runs tcc -std=c99 -Wall $I "$D/plain.c"
-    try "tcc, examples/hello.c"                      runs tcc -I. examples/hello.c
-  else skipped "tcc: not installed"; fi
-
-  if [ "$(uname -m)" = x86_64 ] && have qemu-x86_64; then
-    for cpu in Nehalem Haswell,-fma Haswell; do # without AVX2, with AVX2 but no fma, with both
-      RUN="qemu-x86_64 -cpu $cpu"
-      try "x86-64 CPU $cpu (qemu)"                   runs gcc $C99 -O2 -static $I "$D/plain.c"
+  try "$1 -std=gnu99 -O2 -march=native"              runs $1 -std=gnu99 $W -O2 -march=native $I "$D/plain.c"
+  for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
+    for o in -O0 -O3; do
+      try "$1 $o $v"                                 runs $1 $C99 $o $I $v "$D/plain.c"
     done
-    RUN=
-  else skipped "older x86-64 CPUs: needs qemu-x86_64"; fi
+  done
+}
 
-  c=aarch64-linux-gnu-gcc
-  if have $c && have qemu-aarch64; then
-    RUN=qemu-aarch64
-    for o in -O0 -O2 -O3 -Os; do
-      try "$c $o, all warnings"                      runs $c $C99 $o -static $I "$D/plain.c"
-    done
-    for v in -DMHA_NO_SIMD "-DMHA_NO_FMA -ffp-contract=off"; do
-      try "$c $v"                                    runs $c $C99 -O2 -static $I $v "$D/plain.c"
-    done
-    for o in -O0 -O2 -O3; do
-      try "$c $o -nostdlib program" \
-        runs $c -std=c99 $o -ffreestanding -nostdlib -static examples/freestanding.c
-    done
-    RUN=
-  else skipped "aarch64: needs $c and qemu-aarch64"; fi
+cxx_compiler() {
+  for o in "-O0 -std=c++98" "-O2 -std=c++98" "-O3 -std=c++98" "-Os -std=c++98" "-O2 -std=c++11" \
+           "-O0 -std=c++17" "-O2 -std=c++17"; do
+    try "$1 $o, all warnings"                        runs $1 -x c++ $o $W $I "$D/plain.c"
+  done
+  try "$1, MHA_STATIC in two files" \
+    runs $1 -x c++ -std=c++98 $W -O2 $I "$D/static1.c" "$D/static2.c"
+  if have gcc; then try "$1 calls what gcc compiled as C" mixed $1; fi
+}
 
-  if gcc -m32 -o "$D/a.out" "$D/empty.c" > /dev/null 2>&1 && "$D/a.out"; then
+# mixed CXX: the implementation as C, its caller as C++
+mixed() {
+  gcc $C99 -O2 $I -c -o "$T/only.o" "$D/only.c" &&
+    "$1" -x c++ -std=c++98 $W -O2 $I -c -o "$T/caller.o" "$D/caller.c" &&
+    "$1" -o "$T/a.out" "$T/only.o" "$T/caller.o" && "$T/a.out"
+}
+
+tiny_c() {
+  try "tcc"                                          runs tcc -std=c99 -Wall $I "$D/plain.c"
+  try "tcc, examples/hello.c"                        runs tcc -I. examples/hello.c
+}
+
+aarch64() {
+  RUN=qemu-aarch64
+  for o in -O0 -O2 -O3 -Os; do
+    try "$1 $o, all warnings"                        runs $1 $C99 $o -static $I "$D/plain.c"
+  done
+  for v in -DMHA_NO_SIMD "-DMHA_NO_FMA -ffp-contract=off"; do
+    try "$1 $v"                                      runs $1 $C99 -O2 -static $I $v "$D/plain.c"
+  done
+  for o in -O0 -O2 -O3; do
+    try "$1 $o -nostdlib program"                    runs $1 -std=c99 $o $BARE examples/freestanding.c
+  done
+}
+
+older_cpus() { # without AVX2, with AVX2 but without fma (both take SSE2), with both
+  gcc $C99 -O2 -static $I -o "$T/older" "$D/plain.c"
+  for cpu in Nehalem Haswell,-fma Haswell; do
+    try "x86-64 CPU $cpu"                            qemu-x86_64 -cpu $cpu "$T/older"
+  done
+}
+
+i386() {
+  echo 'int main(void) { return 0; }' > "$T/empty.c"
+  if gcc -m32 -o "$T/a.out" "$T/empty.c" > /dev/null 2>&1 && "$T/a.out"; then
     for o in -O0 -O2 -O3; do
       try "gcc -m32 -msse2 -mfpmath=sse $o"          runs gcc -m32 -msse2 -mfpmath=sse $C99 $o $I "$D/plain.c"
-      try "gcc -m32 -mfpmath=387 $o" \
-        runs gcc -m32 -mno-sse -mfpmath=387 $C99 $o $I "$D/plain.c"
+      try "gcc -m32 -mno-sse $o"                     runs gcc -m32 -mno-sse $C99 $o $I "$D/plain.c"
     done
-  elif gcc -m32 -ffreestanding -c -o "$D/a.o" "$D/empty.c" > /dev/null 2>&1; then
+  elif gcc -m32 -ffreestanding -c -o "$T/a.o" "$T/empty.c" > /dev/null 2>&1; then
     for o in -O0 -O3; do
       try "gcc -m32 $o, all warnings, only compiled" \
-        gcc -m32 -ffreestanding $C99 $o $I -c -o "$D/a.o" "$D/only.c"
+        gcc -m32 -ffreestanding $C99 $o $I -c -o "$T/a.o" "$D/only.c"
     done
     skipped "gcc -m32, running: no 32-bit C library"
   else skipped "gcc -m32: does not compile here"; fi
 }
 
-# mixed CXX: the implementation as C, its caller as C++
-mixed() {
-  gcc $C99 -O2 $I -c -o "$D/only.o" "$D/only.c" &&
-    "$1" -x c++ -std=c++98 $W -O2 $I -c -o "$D/caller.o" "$D/caller.c" &&
-    "$1" -o "$D/a.out" "$D/only.o" "$D/caller.o" && "$D/a.out"
+# part NAME FUNCTION TOOL...: in the background and a folder of its own, if all tools are here
+parts=
+part() {
+  name=$1 function=$2; shift 2
+  parts="$parts $name"
+  (
+    T=$D/part-$name passed=0 failed=0 skipped=0
+    mkdir "$T"
+    missing=
+    for tool in "$@"; do have $tool || missing="$missing $tool"; done
+    if [ -n "$missing" ]; then skipped "$name: not installed:$missing"; else $function $1; fi
+    echo "$passed $failed $skipped" > "$T/counts"
+  ) > "$D/part-$name.txt" 2>&1 &
 }
 
+# collect: shows the parts and adds them up
+collect() {
+  wait
+  for name in $parts; do
+    cat "$D/part-$name.txt"
+    if read -r p f s < "$D/part-$name/counts"; then
+      passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    else failed "$name: no counts"; fi
+  done
+}
+
+BARE="-ffreestanding -nostdlib -static"
 if [ $quick = no ]; then
-  echo 'int main(void) { return 0; }' > "$D/empty.c"
-  compilers
+  part gcc c_compiler gcc nm
+  part clang c_compiler clang nm
+  part g++ cxx_compiler g++
+  part clang++ cxx_compiler clang++
+  part tcc tiny_c tcc
+  part aarch64 aarch64 aarch64-linux-gnu-gcc qemu-aarch64
+  [ "$(uname -m)" != x86_64 ] || part older-cpus older_cpus gcc qemu-x86_64
+  [ "$(uname -m)" != x86_64 ] || part i386 i386 gcc
+  collect
 fi
 
 if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"

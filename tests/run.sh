@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh - what `make test` does: test programs, inclusion checks, examples, and one line with the sum.
 # `run.sh examples` runs only the examples, and shows what they print.
-# From the environment: MAKE, CFLAGS, B (the folder for everything built), SEED and NAME (for the test programs).
+# From the environment: MAKE, CFLAGS, B (where everything is built), SEED and NAME (for the test programs).
 set -u
 B=${B:-build}
 MAKE=${MAKE:-make}
@@ -26,7 +26,7 @@ build() {
 # built NAME: was that one built?  Its errors were shown before; an older program left behind does not count.
 built() { build "$1" 2> /dev/null || { failed "$1 does not compile"; return 1; }; }
 
-# add_up NAME STATUS FILE: adds the counts in the last line of FILE, the output of something that ended with STATUS
+# add_up NAME STATUS FILE: adds the counts in the last line of FILE, printed by what ended with STATUS
 add_up() {
   counts=$(tail -n 1 "$3" |
     awk '/^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ { print $1, $3, $5 + 0 }')
@@ -94,6 +94,8 @@ example() {
 }
 
 run_examples() {
+  sed -n '/^\/\* == Licence ==/,/^\*\/$/p' mha.h | sed -e 1,2d -e '$d' -e 's/^   //' > "$B/licence.txt"
+  same "the licence at the end of mha.h is LICENSE" "$B/licence.txt" LICENSE
   example hello "2.321 3.321 4.321 5.321"
   block c > "$B/readme.c"
   same "the program in README.md is examples/hello.c" "$B/readme.c" examples/hello.c
