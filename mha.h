@@ -456,6 +456,7 @@ MHADEF const char *mha_numerics(void);
 #    endif
 #    include <immintrin.h>
 #    if defined(_MSC_VER) && defined(__clang__) /* whose immintrin.h leaves these out without /arch:AVX2 */
+#      include <smmintrin.h>
 #      include <avxintrin.h>
 #      include <avx2intrin.h>
 #      include <fmaintrin.h>
