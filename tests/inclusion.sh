@@ -169,6 +169,8 @@ sed -e '/^#define MHA_VERSION /s/[0-9][0-9]*/1/' \
 I="-I. -I$D"
 try "declarations, then implementation, each twice"  runs $CC $C99 -O0 $I "$D/twice.c"
 try "-DMHA_IMPLEMENTATION, and included twice"       runs $CC $C99 -O0 $I -DMHA_IMPLEMENTATION "$D/given.c"
+try "after macros named like our instances"          runs $CC $C99 -O0 $I -Dscalar=float -Dsse2 -Davx2=1 -Dneon=1 \
+  -Dmin=1 -Dmax=1 -Dfar= -Dnear= "$D/plain.c"
 try "implementation first, caller in another file"   runs $CC $C99 -O0 $I "$D/only.c" "$D/caller.c"
 try "MHA_STATIC in two files of one program"         runs $CC $C99 -O0 $I "$D/static1.c" "$D/static2.c"
 try "renamed, with MHA_FILE" \
@@ -326,6 +328,19 @@ i386() {
   else skipped "gcc -m32: does not compile here"; fi
 }
 
+elsewhere_clang() { # targets for which clang needs no headers but its own: only compiled
+  for t in x86_64-pc-windows-msvc aarch64-pc-windows-msvc; do # what Microsoft's compiler would see, nearly
+    for o in "" /TP; do
+      try "clang as cl for $t $o" \
+        clang --driver-mode=cl --target=$t /W4 /WX /O2 $o /D__MM_MALLOC_H /I. /c /Fo"$T/only.obj" "$D/only.c"
+    done
+  done
+  for t in wasm32 "wasm32 -msimd128" riscv64-linux-gnu powerpc64le-linux-gnu s390x-linux-gnu \
+           "thumbv7em-none-eabihf -mcpu=cortex-m4" "thumbv6m-none-eabi -mcpu=cortex-m0" msp430; do
+    try "clang --target=$t" clang --target=$t -std=c99 -O2 $W -ffreestanding $I -c -o "$T/only.o" "$D/only.c"
+  done
+}
+
 # part NAME FUNCTION TOOL...: in the background and a folder of its own, if all tools are here
 parts=
 part() {
@@ -359,6 +374,7 @@ if [ $quick = no ]; then
   part g++ cxx_compiler g++
   part clang++ cxx_compiler clang++
   part tcc tiny_c tcc
+  part elsewhere elsewhere_clang clang
   part aarch64 aarch64 aarch64-linux-gnu-gcc qemu-aarch64
   [ "$(uname -m)" != x86_64 ] || part older-cpus older_cpus gcc qemu-x86_64
   [ "$(uname -m)" != x86_64 ] || part i386 i386 gcc
