@@ -12,10 +12,11 @@ typedef struct {
 } group;
 
 /* One array per test file, ended by a NULL name. */
-extern const group cases_groups[], errors_groups[], helpers_groups[], random_groups[], identity_groups[], accuracy_groups[];
+extern const group cases_groups[], errors_groups[], helpers_groups[];
+extern const group random_groups[], identity_groups[], accuracy_groups[];
 
-/* CHECK(condition, printf arguments that say what was got and wanted).  A failure prints file, line, seed and the
-   message, at most ten per group, and fails the run. */
+/* CHECK(condition, printf arguments that say what was got and wanted).  A failure prints file, line, seed and
+   the message, at most ten per group, and fails the run. */
 #define CHECK(ok, ...) check_that((ok) != 0, __FILE__, __LINE__, __VA_ARGS__)
 int check_that(int ok, const char *file, int line, const char *format, ...)
 #ifdef __GNUC__
@@ -23,7 +24,7 @@ int check_that(int ok, const char *file, int line, const char *format, ...)
 #endif
     ; /* returns ok */
 
-/* The generator starts anew from the seed in every group, so that a group alone repeats what it did in a full run. */
+/* The generator starts anew from the seed in every group: a group alone repeats what it did in a full run. */
 uint64_t rng(void);
 size_t   rng_below(size_t n);                 /* 0 .. n - 1 */
 size_t   rng_between(size_t low, size_t high); /* low .. high, both included */
@@ -43,8 +44,8 @@ float    from_bits(uint32_t u);
 int      same_float(float a, float b);
 size_t   first_difference(const float *a, const float *b, size_t n); /* n when equal by same_float */
 
-/* 1 when the instance that runs now fuses multiply and add (mha_numerics), 0 when it multiplies, then adds, and -1
-   when it promises no bits. */
+/* 1 when the instance that runs now fuses multiply and add (mha_numerics), 0 when it multiplies, then adds,
+   and -1 when it promises no bits. */
 int numerics_fused(void);
 
 #endif

@@ -65,7 +65,7 @@ float  rng_normal(void) {
   return sum;
 }
 
-/* Layout: [size_t bytes, void *block] ... [GUARD marks] data [GUARD marks]; the header lies at the block's start. */
+/* A block is: header, a pointer to it, GUARD marks, data, GUARD marks. */
 typedef struct {
   void  *block;
   size_t bytes;
@@ -141,7 +141,8 @@ int numerics_fused(void) {
   return strcmp(name, "excess precision") == 0 ? -1 : strcmp(name, "multiply then add") != 0;
 }
 
-static const group *const all_groups[] = { cases_groups, errors_groups, helpers_groups, random_groups, identity_groups, accuracy_groups };
+static const group *const all_groups[] = { cases_groups,  errors_groups,   helpers_groups,
+                                           random_groups, identity_groups, accuracy_groups };
 
 static void run_groups(const char *filter, long *passed, long *failed) {
   static const char *measured = ""; /* the roundings of the instance before: equal bits have equal errors */
