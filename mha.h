@@ -1197,10 +1197,10 @@ static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   size_t       width = mha__max(d_k, d_v), keys = 2 * MHA__PANEL, row_bytes = mha__row_bytes(d_k, d_v);
   float       *f;
   t->q_width = d_k;
-  t->k_keys = mha__max(MHA__PANEL, 2 * t->kernels->lanes); /* two vectors */
+  t->k_keys = mha__max(MHA__PANEL, 2 * t->kernels->lanes); /* two vectors if there is room */
   if (bytes < mha__plus(mha__panel_bytes(width, keys), mha__times(row_bytes, mha__min(most, 4)))) {
-    width = mha__min(width, bytes < 2048 ? 4 : bytes < 8192 && t->k_keys > MHA__PANEL ? 8 : 16);
-    keys = t->k_keys;
+    width = mha__min(width, bytes < 2048 ? 4 : 16);
+    keys = t->k_keys = MHA__PANEL;
     row_bytes = mha__row_bytes(d_k, mha__min(d_v, width));
   }
   t->k_width = mha__min(d_k, width);
@@ -2358,6 +2358,32 @@ static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const flo
   mha__store(out3 + MHA__LANES, s31);
 }
 
+/* four rows, one vector or a part of it */
+static MHA__ATTR void MHA__FN(product_4x1)(float *out, size_t out_row, const float *a0, size_t a_row,
+                                           const float *b, size_t t_step, size_t width, size_t terms,
+                                           int fresh) {
+  float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
+  const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row;
+  mha__v       s0, s1, s2, s3;
+  size_t       t;
+  s0 = s1 = s2 = s3 = mha__set(0.0f);
+  if (!fresh) {
+    s0 = MHA__FN(load_part)(out, width), s1 = MHA__FN(load_part)(out1, width);
+    s2 = MHA__FN(load_part)(out2, width), s3 = MHA__FN(load_part)(out3, width);
+  }
+  for (t = 0; t < terms; t++) {
+    const mha__v x = MHA__FN(load_part)(b + t * t_step, width);
+    s0 = mha__fma(mha__set(a0[t]), x, s0);
+    s1 = mha__fma(mha__set(a1[t]), x, s1);
+    s2 = mha__fma(mha__set(a2[t]), x, s2);
+    s3 = mha__fma(mha__set(a3[t]), x, s3);
+  }
+  MHA__FN(store_part)(out, s0, width);
+  MHA__FN(store_part)(out1, s1, width);
+  MHA__FN(store_part)(out2, s2, width);
+  MHA__FN(store_part)(out3, s3, width);
+}
+
 /* one row, two vectors */
 static MHA__ATTR void MHA__FN(product_1x2)(float *out, const float *a, const float *b0, size_t t_step,
                                            size_t x_step, size_t terms, int fresh) {
@@ -2392,8 +2418,9 @@ static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *
   for (x = 0; x < width; x += x < pairs ? 2 * MHA__LANES : MHA__LANES) {
     const float *const bx = b + x * x_step;
     float             *o = out + x;
-    for (r = 0; x < pairs && r + 4 <= rows; r += 4, o += 4 * out_row)
-      MHA__FN(product_4x2)(o, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
+    for (r = 0; r + 4 <= rows; r += 4, o += 4 * out_row)
+      if (x < pairs) MHA__FN(product_4x2)(o, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
+      else MHA__FN(product_4x1)(o, out_row, a + r * a_row, a_row, bx, t_step, width - x, terms, fresh);
     for (; r < rows; r++, o += out_row)
       if (x < pairs) MHA__FN(product_1x2)(o, a + r * a_row, bx, t_step, x_step, terms, fresh);
       else MHA__FN(product_1x1)(o, a + r * a_row, bx, t_step, width - x, terms, fresh);
