@@ -247,15 +247,15 @@ c_compiler() {
   [ "$1" = "$CC" ] || fast_math $1
   for o in -O0 -O2 -O3; do
     for f in "" $fma; do
-      what="$1 $o${f:+ $f} -ffreestanding -nostdlib"
-      object "$what, object file"                    $1 -std=c99 $o $f -ffreestanding -nostdlib
+      bare="$1 $o${f:+ $f} -ffreestanding -nostdlib"
+      object "$bare, object file"                    $1 -std=c99 $o $f -ffreestanding -nostdlib
       case $(uname -s)-$(uname -m)-$f-$fma_runs in
         Linux-x86_64--mfma-no)
-          skipped "$what, program: this CPU has no fma" ;;
+          skipped "$bare, program: this CPU has no fma" ;;
         Linux-x86_64-*|Linux-aarch64-*)
-          try "$what, program"                       runs $1 -std=c99 $o $f $BARE examples/freestanding.c ;;
+          try "$bare, program"                       runs $1 -std=c99 $o $f $BARE examples/freestanding.c ;;
         *)
-          skipped "$what, program: only for Linux on x86-64 and aarch64" ;;
+          skipped "$bare, program: only for Linux on x86-64 and aarch64" ;;
       esac
     done
   done
