@@ -80,7 +80,7 @@ $(B)/threads:      EXTRA = -pthread
 $(B)/freestanding: EXTRA = -ffreestanding -nostdlib -static
 
 $(EXAMPLES): $(B)/%: examples/%.c mha.h $(B)/flags
-	$(CC) -std=c99 $(WARN) $(CFLAGS) $(EXTRA) -I. -o $@ $< $(LDFLAGS)
+	$(CC) -std=c99 $(WARN) $(CFLAGS) $(QUICK) $(EXTRA) -I. -o $@ $< $(LDFLAGS)
 
 # Changes when the compiler or its flags do, so that nothing built otherwise is taken for up to date.
 $(B)/flags: FORCE

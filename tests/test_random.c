@@ -65,7 +65,7 @@ static result run(problem *p, int with_work) {
 
 static void random_values(void) {
   static const unsigned kinds[] = { 0, 0, PROBLEM_NAN, PROBLEM_OUTPUTS };
-  int                   n, problems = 1000;
+  int                   n, problems = 400;
   tight = 0;
   for (n = 0; n < problems; n++) {
     problem *p = problem_new(rng(), kinds[n % 4]);
@@ -83,7 +83,7 @@ static void random_bits(void) {
   static const unsigned kinds[] = { 0, PROBLEM_NAN, PROBLEM_INFINITE, PROBLEM_EXTREME, PROBLEM_OUTPUTS,
                                     PROBLEM_SMALL, PROBLEM_NAN | PROBLEM_INFINITE | PROBLEM_EXTREME };
   const unsigned        wide = PROBLEM_WIDE | PROBLEM_NAN | PROBLEM_INFINITE;
-  int                   n, problems = 1000;
+  int                   n, problems = 600;
   if (numerics_fused() < 0) {
     printf("    skipped: %s promises no bits\n", mha_numerics());
     CHECK(1, "skipped");
