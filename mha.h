@@ -1782,25 +1782,30 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   return MHA_OK;
 }
 
-MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len,
-                           size_t num_heads, size_t d_k) {
-  mha_desc    d;
-  mha_strides heads;
-  if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+/* Level 1 attention: four tensors of the same size and strides, everything else at its default. */
+static mha_status mha__attend_alike(float *out, const float *q, const float *k, const float *v,
+                                    size_t seq_len, size_t num_heads, size_t d_k, mha_strides strides) {
+  mha_desc d;
   if (!seq_len) return MHA_OK;
-  heads.batch = 0;
-  heads.row = (ptrdiff_t)mha__min(d_k, MHA__SIZE_LIMIT);
-  heads.head = (ptrdiff_t)mha__min(mha__times(seq_len, d_k), MHA__SIZE_LIMIT);
   mha__clear(&d, sizeof d);
   d.batch = 1;
   d.q_heads = num_heads;
   d.q_len = d.kv_len = seq_len;
   d.d_k = d_k;
-  d.o = out, d.o_stride = heads;
-  d.q = q, d.q_stride = heads;
-  d.k = k, d.k_stride = heads;
-  d.v = v, d.v_stride = heads;
+  d.o = out, d.o_stride = strides;
+  d.q = q, d.q_stride = strides;
+  d.k = k, d.k_stride = strides;
+  d.v = v, d.v_stride = strides;
   return mha_attend(&d, NULL, 0);
+}
+
+MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len,
+                           size_t num_heads, size_t d_k) {
+  mha_strides heads = { 0, 0, 0 };
+  if (!num_heads || !d_k) return MHA_ERR_SHAPE;
+  heads.row = (ptrdiff_t)mha__min(d_k, MHA__SIZE_LIMIT);
+  heads.head = (ptrdiff_t)mha__min(mha__times(seq_len, d_k), MHA__SIZE_LIMIT);
+  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_k, heads);
 }
 
 MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads,
@@ -1818,20 +1823,10 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
 
 MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v,
                                            size_t seq_len, size_t d_model, size_t num_heads) {
-  mha_desc d;
+  const mha_strides packed = { 0, 0, 0 };
   if (!num_heads || !d_model) return MHA_ERR_SHAPE;
   if (d_model % num_heads) return MHA_ERR_HEADS;
-  if (!seq_len) return MHA_OK;
-  mha__clear(&d, sizeof d);
-  d.batch = 1;
-  d.q_heads = num_heads;
-  d.q_len = d.kv_len = seq_len;
-  d.d_k = d_model / num_heads;
-  d.o = out;
-  d.q = q;
-  d.k = k;
-  d.v = v;
-  return mha_attend(&d, NULL, 0);
+  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_model / num_heads, packed);
 }
 
 MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes) {
