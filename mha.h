@@ -881,6 +881,14 @@ static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_b
   return p_bytes && q_bytes && (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
 }
 
+/* Does memory that a call will write touch a tensor? */
+static int mha__touches(const mha__call *a, const void *p, size_t bytes) {
+  size_t n;
+  for (n = 0; n < a->ranges; n++)
+    if (mha__overlap(p, bytes, a->range[n].p, a->range[n].bytes)) return 1;
+  return 0;
+}
+
 /* Where a batch member stands, and how many keys it has. */
 typedef struct {
   ptrdiff_t q0, kv0; /* positions of query 0 and key 0 */
@@ -1233,11 +1241,10 @@ enum { MHA__WORK_ALIGN = 64 }; /* the widest vector, a cache line */
 /* Take the workspace, if it is larger, or the stack buffer. */
 static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack, void *work,
                              size_t work_bytes) {
-  size_t n, skip = (MHA__WORK_ALIGN - (uintptr_t)work % MHA__WORK_ALIGN) % MHA__WORK_ALIGN;
+  size_t skip = (MHA__WORK_ALIGN - (uintptr_t)work % MHA__WORK_ALIGN) % MHA__WORK_ALIGN;
   if (!work && work_bytes) return MHA_ERR_WORK;
   if (work_bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - work_bytes) return MHA_ERR_WORK;
-  for (n = 0; n < a->ranges; n++)
-    if (mha__overlap(work, work_bytes, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
+  if (mha__touches(a, work, work_bytes)) return MHA_ERR_OVERLAP;
   t->a = a;
   t->kernels = mha__active();
   if (!a->rows) return MHA_OK;
@@ -1656,12 +1663,9 @@ static mha_status mha__resolve_keys(mha__call *a, const mha_desc *d, size_t *byt
 
 static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared,
                                     size_t shared_bytes) {
-  size_t n;
   if ((!shared && shared_bytes) || shared_bytes < needed || (uintptr_t)shared > (uintptr_t)-1 - needed)
     return MHA_ERR_WORK;
-  for (n = 0; n < a->ranges; n++)
-    if (mha__overlap(shared, needed, a->range[n].p, a->range[n].bytes)) return MHA_ERR_OVERLAP;
-  return MHA_OK;
+  return mha__touches(a, shared, needed) ? MHA_ERR_OVERLAP : MHA_OK;
 }
 
 /* The results of the n-th block of row i of head h. */

@@ -218,6 +218,11 @@ static mha_desc strided(void) {
   return d;
 }
 
+/* check(stride) for every stride of the descriptor */
+#define WITH_EVERY_STRIDE(check)                                                                 \
+  check(o_stride); check(q_stride); check(k_stride); check(v_stride);                            \
+  check(k_scale_stride); check(v_scale_stride); check(mask_stride); check(bias_stride)
+
 static void strides(void) {
   furnish();
   GOOD(strided, (void)d);
@@ -226,14 +231,7 @@ static void strides(void) {
   BAD(strided, MHA_ERR_STRIDE, d.name.head = -1);      \
   BAD(strided, MHA_ERR_STRIDE, d.name.row = -1);       \
   BAD(strided, MHA_ERR_STRIDE, d.name.row = PTRDIFF_MIN)
-  EACH_STRIDE(o_stride);
-  EACH_STRIDE(q_stride);
-  EACH_STRIDE(k_stride);
-  EACH_STRIDE(v_stride);
-  EACH_STRIDE(k_scale_stride);
-  EACH_STRIDE(v_scale_stride);
-  EACH_STRIDE(mask_stride);
-  EACH_STRIDE(bias_stride);
+  WITH_EVERY_STRIDE(EACH_STRIDE);
 #undef EACH_STRIDE
   /* elements of o that coincide: whole rows, or one channel of neighbours */
   BAD(strided, MHA_ERR_STRIDE, d.o_stride.batch = 0);
@@ -289,14 +287,7 @@ static void ranges(void) {
   BAD(strided, MHA_ERR_RANGE, d.name.head = STRIDE_MAX);       \
   BAD(strided, MHA_ERR_RANGE, d.name.row = STRIDE_MAX);        \
   BAD(strided, MHA_ERR_RANGE, d.name.row = STRIDE_MAX / 2 + 1)
-  EACH_STRIDE(o_stride);
-  EACH_STRIDE(q_stride);
-  EACH_STRIDE(k_stride);
-  EACH_STRIDE(v_stride);
-  EACH_STRIDE(k_scale_stride);
-  EACH_STRIDE(v_scale_stride);
-  EACH_STRIDE(mask_stride);
-  EACH_STRIDE(bias_stride);
+  WITH_EVERY_STRIDE(EACH_STRIDE);
 #undef EACH_STRIDE
   BAD(strided, MHA_ERR_RANGE, d.q_stride.row = STRIDE_MAX / 4); /* as bytes */
   /* Many keys in little memory are no error, unless their weights or positions are. */
