@@ -474,12 +474,15 @@ MHADEF const char *mha_numerics(void);
 #if defined(__GNUC__) || defined(__clang__)
 #  define MHA__TARGET(isa) __attribute__((target(isa)))
 #  define MHA__INLINE      static __inline__ __attribute__((always_inline))
+#  define MHA__NOINLINE    static __attribute__((noinline))
 #elif defined(_MSC_VER)
 #  define MHA__TARGET(isa)
 #  define MHA__INLINE      static __forceinline
+#  define MHA__NOINLINE    static __declspec(noinline)
 #else
 #  define MHA__TARGET(isa)
 #  define MHA__INLINE      static inline
+#  define MHA__NOINLINE    static
 #endif
 
 #define MHA__CAT2(a, b) a##b
@@ -488,7 +491,11 @@ MHADEF const char *mha_numerics(void);
 
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
 #define MHA__PANEL   16  /* lanes of a block's sum: contract, too; what narrow panels hold of K and V */
-#define MHA__ROWS    64  /* most query rows per tile: with d_k = 64 their scratch is 88 KB, inside any L2 */
+#define MHA__ROWS    192 /* most query rows per tile: with d_k = 64 its scratch is 160 KB, inside any L2 */
+#define MHA__STRIPE  48  /* rows scored at once: multiple of every kernel's height; 36 KB with d_k = 64 */
+#define MHA__MANY    12  /* rows from which packing a whole block pays */
+#define MHA__FEW     64  /* most rows at once where it does not */
+#define MHA__OWN     4   /* rows for which no workspace is needed */
 #define MHA__FLT_MAX 3.402823466e+38f
 #define MHA__LOG2E   1.44269502f
 #define MHA__INF     mha__from_bits(0x7f800000u)
@@ -517,6 +524,16 @@ MHA__INLINE size_t    mha__min(size_t a, size_t b) { return a < b ? a : b; }
 MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
 MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+/* Ask for memory before it is needed, into the second level of cache. */
+MHA__INLINE void mha__prefetch(const void *p, size_t bytes) {
+#if defined(__GNUC__) && (defined(MHA__X86) || defined(MHA__NEON))
+  size_t k;
+  for (k = 0; k < bytes; k += 64) __builtin_prefetch((const char *)p + k, 0, 2);
+#else
+  (void)p, (void)bytes;
+#endif
+}
 
 static void mha__clear(void *p, size_t bytes) {
   unsigned char *to = (unsigned char *)p;
@@ -550,10 +567,12 @@ typedef struct {
   ptrdiff_t            first_lo, first_hi; /* positions first_lo .. first_hi - 1 are visible, */
   ptrdiff_t            lo, hi;             /* and lo .. hi - 1, as far as mask and bias allow */
   size_t               h;
-  size_t               visible; /* keys seen in the present block */
-  float                m, l;    /* largest score so far, in units of log2; sum of 2^(score - m) */
-  float                e;       /* of the last fold: factor of the older or, if `grew` is 0, the newer part */
-  int                  grew, sees;
+  size_t               x0, x1, visible; /* of the present block it sees so many keys from x0 to x1 - 1, */
+  uint32_t             see[4];          /* and if these are not all, those with a bit here */
+  float                m, l; /* largest score so far, in units of log2; sum of 2^(score - m) */
+  float                e;    /* of the last fold: factor of the older or, if `grew` is 0, the newer part */
+  int                  grew, sees, fresh; /* sees: some key so far; fresh: none before the present block */
+  int                  normal;            /* is o normalised? */
 } mha__row;
 
 /* How the scores of one row in one block become logits.  Pointers are to the entry of key x0. */
@@ -570,17 +589,20 @@ typedef struct {
 /* One instance of the kernel template at the end of this file; what each function does stands there. */
 typedef struct {
   const char *isa, *numerics;
-  size_t      lanes;
-  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t t_step,
-                  size_t x_step, size_t rows, size_t width, size_t terms, int fresh);
+  size_t      lanes, height; /* floats per vector; rows of the tallest tile of `product` */
+  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t b_row,
+                  size_t rows, size_t width, size_t terms, int fresh);
+  void (*dot)(float *s, size_t s_row, const float *q, size_t q_row, const float *k, size_t k_row, size_t rows,
+              size_t keys, size_t n, int fresh);
   void (*scale)(float *out, const float *x, size_t n, float factor);
-  void (*copy)(float *panel, const float *v, size_t v_row, size_t rows, size_t n);
-  void (*turn)(float *panel, const float *k, size_t k_row, size_t keys, size_t n);
+  void (*turn)(float *panel, size_t panel_row, const float *k, size_t k_row, size_t keys, size_t n);
+  int (*pack)(float *panel, size_t panel_row, size_t strip, const float *v, size_t v_row, size_t rows, size_t n);
   void (*shape)(float *s, size_t x0, size_t x1, const mha__shaping *how);
-  void (*softmax)(float *s, size_t g0, size_t g1, float *m, float *l);
+  void (*softmax)(mha__row *row, float *s, size_t rows, size_t g0, size_t g1);
   void (*fold)(mha__row *row, float m, float l);
   void (*fold_sink)(mha__row *row, float sink);
-  void (*fold_values)(const mha__row *row, float *o, const float *block, size_t n);
+  void (*fold_values)(mha__row *row, size_t c, const float *block, size_t block_row, size_t rows, size_t n,
+                      int last);
   void (*normalise)(float *o, size_t n, float r);
   void (*weigh)(float *w, size_t n, float m, float r);
   float (*log_sum)(float m, float l);
@@ -1084,31 +1106,38 @@ static mha__keys mha__in_block(ptrdiff_t base, ptrdiff_t lo, ptrdiff_t hi) {
   return keys;
 }
 
-/* see[x] = 1 for each key of the block that the row sees, else 0; r->visible counts them.  Returns the keys
-   from the first to the last seen. */
-static mha__keys mha__see(unsigned char *see, mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
-  const mha__keys first = mha__in_block(base, r->first_lo, r->first_hi);
+/* Does the row see key x of the present block? */
+static int mha__sees(const mha__row *r, size_t x) {
+  if (x < r->x0 || x >= r->x1) return 0;
+  return r->visible == r->x1 - r->x0 || (r->see[x / 32] >> x % 32 & 1);
+}
+
+/* Into r, of the block that begins at position base: how many keys the row sees and from which to which; and,
+   if it does not see all of these, which. */
+static void mha__see(mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
   const mha__keys other = mha__in_block(base, r->lo, r->hi);
-  mha__keys       keys = { MHA__BLOCK, 0 };
-  size_t          x;
-  mha__clear(see, MHA__BLOCK);
-  for (x = first.x0; x < first.x1; x++) see[x] = 1;
-  for (x = other.x0; x < other.x1; x++) see[x] = 1;
-  if (first.x0 >= first.x1 && !r->mask && !r->bias) { /* as nearly always */
+  mha__keys       first;
+  size_t          x, x1;
+  if (r->first_lo >= r->first_hi && !r->mask && !r->bias) { /* as nearly always */
+    r->x0 = other.x0;
+    r->x1 = other.x1;
     r->visible = other.x0 < other.x1 ? other.x1 - other.x0 : 0;
-    return other;
+    return;
   }
-  r->visible = 0;
-  for (x = mha__min(first.x0, other.x0); x < mha__max(first.x1, other.x1); x++) {
+  first = mha__in_block(base, r->first_lo, r->first_hi);
+  x = mha__min(first.x0, other.x0);
+  x1 = mha__max(first.x1, other.x1);
+  r->x0 = MHA__BLOCK;
+  r->x1 = r->visible = 0;
+  mha__clear(r->see, sizeof r->see);
+  for (; x < x1; x++) {
     const size_t j = (size_t)(base - kv0 + (ptrdiff_t)x);
-    if (!see[x]) continue;
-    see[x] = !(r->mask && !r->mask[j]) && !(r->bias && mha__bits(r->bias[j]) == 0xff800000u);
-    if (!see[x]) continue;
-    r->visible++;
-    keys.x0 = mha__min(keys.x0, x);
-    keys.x1 = x + 1;
+    if ((x < first.x0 || x >= first.x1) && (x < other.x0 || x >= other.x1)) continue;
+    if ((r->mask && !r->mask[j]) || (r->bias && mha__bits(r->bias[j]) == 0xff800000u)) continue;
+    r->see[x / 32] |= (uint32_t)1 << x % 32;
+    if (!r->visible++) r->x0 = x;
+    r->x1 = x + 1;
   }
-  return keys;
 }
 
 /* ---- Storage types ---- */
@@ -1162,73 +1191,144 @@ static void mha__widen(float *out, const void *x, int type, size_t at, size_t n)
   }
 }
 
-/* ---- A tile: some query rows of one kv head, taken through the blocks together ---- */
+/* ---- A tile: query rows taken through the blocks together ----
+
+   Two ways of working, chosen by mha__lay_out:
+
+   whole   many rows of one kv head.  K^T and V of a block are packed once, piece by piece as the rows come to
+           see them, and serve all rows of the tile.  Scores are held for a stripe of some rows at a time.
+   few     few rows, of one kv head or of several that lie side by side, or little scratch.  The tile is one
+           stripe, and K and V are read where they lie, or through `stage` if they are not float. */
 
 typedef struct {
   const mha__call    *a;
   const mha__kernels *kernels;
+  int                 whole;
+  int                 shapes;  /* do scores pass through stage "shape"? */
   size_t              rows;    /* most rows at once */
-  size_t              q_width; /* channels of the scaled queries held at once: d_k if `query` has room */
-  size_t              k_width; /* channels of K in the panel */
-  size_t              v_width; /* channels of V mixed at once */
-  size_t              k_keys, v_keys; /* keys of K and of V in the panel */
+  size_t              stripe;  /* most rows whose scores are held at once */
+  size_t              heads;   /* most kv heads at once */
+  size_t              q_width; /* channels of the scaled queries held at once: d_k if there is room */
+  size_t              v_width; /* channels of V mixed at once: likewise d_v */
+  size_t              panel;   /* whole: keys beside each other in a panel of K^T, channels in one of V */
+  size_t              s_keys, s_width; /* keys and channels in `stage` */
   mha__row           *row;     /* (rows) */
   float              *query;   /* (rows, q_width) scaled */
-  float              *score;   /* (rows, 128) then the exponentials */
-  float              *mixed;   /* (rows, v_width) one block's p v */
-  float              *panel;   /* (k_width, k_keys) keys across, or (v_keys, v_width) values */
-  unsigned char      *see;     /* (rows, 128) */
+  float              *score;   /* (stripe, 128) then the exponentials */
+  float              *mixed;   /* (stripe, v_width) one block's p v */
+  float              *stage;   /* (s_keys, s_width) keys or values made float; whole: it is `mixed` */
+  float              *k_panel; /* whole: (128 / panel, d_k, panel) */
+  float              *v_panel; /* whole: (v_width / panel, 128, panel) */
+  mha__row            own[MHA__OWN];
 
   /* where it stands */
-  size_t     b, kv_head, n; /* n rows in use */
+  size_t     b, kv_head, n, per_head; /* n rows, per_head of each kv head from kv_head on */
   mha__place at;
+  uint32_t   k_ready, v_ready, v_bad; /* whole: pieces of 16 keys that are packed, and that are not finite */
 } mha__tile;
 
-/* Bytes of scratch per row with so many channels. */
-static size_t mha__row_bytes(size_t q_width, size_t v_width) {
-  size_t floats = mha__plus(mha__plus(q_width, v_width), MHA__BLOCK);
-  return mha__plus(mha__times(floats, sizeof(float)), sizeof(mha__row) + MHA__BLOCK);
+static size_t mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+
+/* Rows of one kv head in one batch member. */
+static size_t mha__head_rows(const mha__call *a) { return mha__times(a->d->q_len, a->group); }
+
+static size_t mha__panel(const mha__kernels *kernels) { return mha__max(MHA__PANEL, 2 * kernels->lanes); }
+
+/* Bytes of scratch in whole mode, and how many of these come with each row. */
+static size_t mha__whole_row_bytes(size_t d_k) {
+  return mha__plus(mha__times(d_k, sizeof(float)), sizeof(mha__row));
+}
+static size_t mha__whole_bytes(const mha__call *a, size_t panel, size_t rows) {
+  const size_t width = mha__round_up(a->d_v, panel), stripe = mha__min(rows, MHA__STRIPE);
+  size_t       floats = mha__times(MHA__BLOCK, mha__plus(a->d->d_k, width));
+  floats = mha__plus(floats, mha__times(stripe, mha__plus(MHA__BLOCK, width)));
+  return mha__plus(mha__times(floats, sizeof(float)), mha__times(rows, mha__whole_row_bytes(a->d->d_k)));
 }
 
-static size_t mha__panel_bytes(size_t width, size_t keys) { return mha__times(width, keys * sizeof(float)); }
-
-/* Rows that can share a tile: those of a kv head's query heads in one batch member. */
-static size_t mha__tile_rows(const mha__call *a) {
-  return mha__min(mha__times(a->d->q_len, a->group), MHA__ROWS);
+/* The same in few mode at full width. */
+static size_t mha__few_bytes(const mha__call *a, size_t rows, size_t stage) {
+  const size_t width = mha__plus(a->d->d_k, a->d_v), row = rows > MHA__OWN ? sizeof(mha__row) : 0;
+  const size_t row_bytes = mha__plus(mha__times(mha__plus(width, MHA__BLOCK), sizeof(float)), row);
+  return mha__plus(mha__times(rows, row_bytes), mha__times(mha__times(stage, sizeof(float)), mha__max(a->d->d_k, a->d_v)));
 }
 
-/* Lay the scratch out in `bytes` bytes of aligned memory: in full width if four rows fit (or all there are),
-   since a panel then serves at least four rows; else in narrow panels, with as many whole rows as fit, or
-   one in pieces. */
-static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
-  const size_t d_k = t->a->d->d_k, d_v = t->a->d_v, most = mha__tile_rows(t->a);
-  size_t       width = mha__max(d_k, d_v), keys = 2 * MHA__PANEL, row_bytes = mha__row_bytes(d_k, d_v);
-  float       *f;
+/* Returns 0 if it does not pay or does not fit: a block's panels should serve two stripes at least. */
+static int mha__lay_out_whole(mha__tile *t, float *f, size_t bytes) {
+  const mha__call *a = t->a;
+  const size_t     d_k = a->d->d_k, most = mha__min(mha__head_rows(a), MHA__ROWS);
+  const size_t     least = mha__min(most, 2 * MHA__STRIPE), panel = mha__panel(t->kernels);
+  if (most < MHA__MANY || bytes < mha__whole_bytes(a, panel, least)) return 0;
+  t->whole = 1;
+  t->heads = 1;
+  t->rows = mha__min(most, least + (bytes - mha__whole_bytes(a, panel, least)) / mha__whole_row_bytes(d_k));
+  t->stripe = mha__min(t->rows, MHA__STRIPE);
+  t->panel = panel;
   t->q_width = d_k;
-  t->k_keys = mha__max(MHA__PANEL, 2 * t->kernels->lanes); /* two vectors if there is room */
-  if (bytes < mha__plus(mha__panel_bytes(width, keys), mha__times(row_bytes, mha__min(most, 4)))) {
-    width = mha__min(width, bytes < 2048 ? 4 : 16);
-    keys = t->k_keys = MHA__PANEL;
-    row_bytes = mha__row_bytes(d_k, mha__min(d_v, width));
-  }
-  t->k_width = mha__min(d_k, width);
-  t->v_width = mha__min(d_v, width);
-  t->v_keys = keys;
-  bytes -= mha__panel_bytes(width, keys);
-  t->rows = mha__min(bytes / row_bytes, most);
-  if (t->rows == 0) {
-    t->rows = 1;
-    t->q_width = mha__min(d_k, (bytes - mha__row_bytes(0, t->v_width)) / sizeof(float));
-  }
-  f = (float *)memory;
-  t->score = f, f += t->rows * MHA__BLOCK; /* multiples of 64 bytes first, for aligned vectors */
-  t->panel = f, f += width * keys;
+  t->v_width = mha__round_up(a->d_v, panel);
+  t->score = f, f += t->stripe * MHA__BLOCK; /* all multiples of 64 bytes, for aligned vectors */
+  t->k_panel = f, f += MHA__BLOCK * d_k;
+  t->v_panel = f, f += MHA__BLOCK * t->v_width;
+  t->mixed = t->stage = f, f += t->stripe * t->v_width;
   t->row = (mha__row *)(void *)f;
-  f = (float *)(void *)(t->row + t->rows);
-  t->query = f, f += t->rows * t->q_width;
-  t->mixed = f, f += t->rows * t->v_width;
-  t->see = (unsigned char *)f;
+  t->query = (float *)(void *)(t->row + t->rows);
+  t->s_keys = panel;
+  t->s_width = mha__min(d_k, t->stripe * t->v_width / panel / 4 * 4);
+  return 1;
 }
+
+/* At full width if four rows fit (or all there are), else four or fewer in pieces of 64 channels or fewer.  In
+   place a row's query must be held whole. */
+static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
+  const mha__call *a = t->a;
+  const size_t     d_k = a->d->d_k, d_v = a->d_v, per_head = mha__head_rows(a), left = bytes / sizeof *f;
+  const int        beside = a->k.head <= a->k.row && a->v.head <= a->v.row && per_head <= MHA__FEW;
+  const size_t     most = beside ? per_head * mha__min(a->kv_heads, MHA__FEW / per_head) : mha__min(per_head, MHA__FEW);
+  size_t           n = mha__min(most, MHA__OWN);
+  t->whole = 0;
+  t->heads = 1;
+  t->panel = mha__panel(t->kernels);
+  t->s_keys = a->d->k_type == MHA_F32 && a->d->v_type == MHA_F32 ? 0 : t->panel;
+  t->s_width = mha__max(d_k, d_v);
+  t->q_width = d_k;
+  t->v_width = d_v;
+  if (mha__few_bytes(a, n, t->s_keys) <= bytes) {
+    while (n < most && mha__few_bytes(a, n + 1, t->s_keys) <= bytes) n++;
+    if (beside && n > per_head) t->heads = n / per_head, n = t->heads * per_head;
+  } else {
+    const size_t v_least = mha__min(d_v, 16);
+    if (!a->in_place) t->q_width = mha__min(d_k, 64);
+    t->s_width = mha__min(t->s_width, 16);
+    while (n > 1 && t->s_keys * t->s_width + n * (MHA__BLOCK + t->q_width + v_least) > left) n--;
+    if (t->s_keys * t->s_width + MHA__BLOCK + t->q_width + v_least > left) {
+      t->s_width = mha__min(t->s_width, 4);
+      t->q_width = mha__min(d_k, (left - t->s_keys * t->s_width - MHA__BLOCK - v_least) / 4 * 4);
+    }
+    t->v_width = (left - t->s_keys * t->s_width) / n - MHA__BLOCK - t->q_width;
+    t->v_width = t->v_width < d_v ? t->v_width / 16 * 16 : d_v;
+  }
+  t->rows = t->stripe = n;
+  t->row = t->own;
+  t->score = f, f += n * MHA__BLOCK;
+  t->stage = f, f += t->s_keys * t->s_width;
+  if (n > MHA__OWN) t->row = (mha__row *)(void *)f, f = (float *)(void *)(t->row + n);
+  t->mixed = f, f += n * t->v_width;
+  t->query = f;
+}
+
+/* What mha__lay_out makes use of. */
+static size_t mha__wanted_bytes(const mha__call *a) {
+  const size_t per_head = mha__head_rows(a), panel = mha__panel(mha__active());
+  const size_t heads = per_head <= MHA__FEW ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
+  return per_head < MHA__MANY ? mha__few_bytes(a, heads * per_head, panel)
+                              : mha__whole_bytes(a, panel, mha__min(per_head, MHA__ROWS));
+}
+
+static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
+  const mha_desc *d = t->a->d;
+  t->shapes = d->k_scale || d->softcap != 0.0f || d->bias || d->alibi_slopes;
+  if (!mha__lay_out_whole(t, (float *)memory, bytes)) mha__lay_out_few(t, (float *)memory, bytes);
+}
+
 
 typedef union {
   void         *align_pointer;
@@ -1254,7 +1354,7 @@ static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack
     mha__lay_out(t, stack, sizeof *stack);
   }
   skip %= sizeof(float);
-  if (t->q_width < a->d->d_k && work_bytes > skip && (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
+  if (a->in_place && t->q_width < a->d->d_k && work_bytes > skip && (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
     mha__lay_out(t, stack, sizeof *stack); /* a workspace for one query row and little else: just that */
     t->query = (float *)(void *)((unsigned char *)work + skip);
     t->q_width = a->d->d_k;
@@ -1271,90 +1371,223 @@ static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) {
   return (size_t)(base - t->at.kv0 + (ptrdiff_t)x);
 }
 
-/* Panel row c of K^T for c = 0 .. n - 1: channel c0 + c of the keys x0 .. x1 - 1 of the k_keys that begin at
-   x; the lanes of other keys are 0. */
-static void mha__load_keys(const mha__tile *t, ptrdiff_t base, size_t x, mha__keys keys, size_t c0,
-                           size_t n) {
+/* Rows r0 .. r0 + n - 1 of the tile in the block that begins at position base, and the keys x0 .. x1 - 1 of it
+   from the first to the last that one of them sees. */
+typedef struct {
+  size_t    r0, n;
+  ptrdiff_t base;
+  size_t    x0, x1;
+  size_t    g0, g1; /* the same in whole groups of 16 */
+  int       last;   /* is it the rows' last block, after which they are normalised? */
+  int       ragged; /* does a row hide some of these keys, and see others? */
+} mha__stripe;
+
+/* Bits of the pieces of 16 keys that make up the keys x0 .. x1 - 1. */
+static uint32_t mha__pieces(size_t x0, size_t x1) {
+  return ((uint32_t)1 << (x1 + MHA__PANEL - 1) / MHA__PANEL) - ((uint32_t)1 << x0 / MHA__PANEL);
+}
+
+/* Of the keys x .. x + n - 1 of a block those that exist. */
+static mha__keys mha__existing(const mha__tile *t, ptrdiff_t base, size_t x, size_t n) {
+  const mha__keys all = mha__in_block(base, t->at.kv0, t->at.kv0 + (ptrdiff_t)t->at.len);
+  const mha__keys some = { mha__max(x, all.x0), mha__min(x + n, all.x1) };
+  return some;
+}
+
+/* whole: the panel of K^T that begins with key x, packed if it is not yet; lanes of keys that do not exist are
+   0. */
+static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
   const mha__call *a = t->a;
-  const size_t     x0 = mha__max(x, keys.x0), x1 = mha__min(x + t->k_keys, keys.x1);
-  size_t           from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, x0)) + c0, j, c, m;
-  float            some[2 * MHA__PANEL * 4];
-  if (x1 - x0 == t->k_keys && a->d->k_type == MHA_F32) {
-    t->kernels->turn(t->panel, (const float *)a->d->k + from, (size_t)a->k.row, t->k_keys, n);
-    return;
+  const size_t     d_k = a->d->d_k, row = (size_t)a->k.row;
+  float *const     panel = t->k_panel + x * d_k;
+  const uint32_t   piece = (uint32_t)1 << x / MHA__PANEL;
+  if (!(t->k_ready & piece)) {
+    const mha__keys keys = mha__existing(t, base, x, t->panel);
+    const size_t    from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)), n = keys.x1 - keys.x0;
+    size_t          c, j;
+    if (n < t->panel) mha__fill(panel, d_k * t->panel, 0.0f);
+    if (a->d->k_type == MHA_F32) {
+      t->kernels->turn(panel + (keys.x0 - x), t->panel, (const float *)a->d->k + from, row, n, d_k);
+    } else {
+      for (c = 0; c < d_k; c += t->s_width) {
+        const size_t some = mha__min(t->s_width, d_k - c);
+        for (j = 0; j < n; j++) mha__widen(t->stage + j * some, a->d->k, a->d->k_type, from + j * row + c, some);
+        t->kernels->turn(panel + c * t->panel + (keys.x0 - x), t->panel, t->stage, some, n, some);
+      }
+    }
+    t->k_ready |= piece;
   }
-  mha__fill(some, t->k_keys * 4, 0.0f);
-  for (c = 0; c < n; c += m, from += m) {
-    m = mha__min(n - c, 4);
-    for (j = x0; j < x1; j++)
-      mha__widen(some + (j - x) * 4, a->d->k, a->d->k_type, from + (j - x0) * (size_t)a->k.row, m);
-    t->kernels->turn(t->panel + c * t->k_keys, some, 4, t->k_keys, m);
+  return panel;
+}
+
+/* Stage "dot": score[row][x] = sum over channels of scaled query times key. */
+static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
+  const size_t d_k = t->a->d->d_k;
+  size_t       x;
+  for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel)
+    t->kernels->product(t->score + x, MHA__BLOCK, t->query + s->r0 * d_k, d_k, mha__k_panel(t, s->base, x), t->panel,
+                        s->n, mha__min(t->panel, s->g1 - x), d_k, 1);
+}
+
+/* few: the same for n channels from c on */
+static void mha__dot_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n) {
+  const mha__call *a = t->a;
+  const int        direct = a->d->k_type == MHA_F32;
+  const size_t     row = (size_t)a->k.row, step = direct && t->n == t->per_head ? MHA__BLOCK : t->panel;
+  const float     *q = t->q_width < a->d->d_k ? t->query : t->query + c;
+  size_t           x, h, j;
+  for (x = s->x0; x < s->x1; x += step) {
+    const size_t keys = mha__min(step, s->x1 - x);
+    for (h = 0; h * t->per_head < t->n; h++) {
+      const size_t from = mha__at(a->k, t->b, t->kv_head + h, mha__key_index(t, s->base, x)) + c;
+      const size_t r = h * t->per_head;
+      const float *k = (const float *)a->d->k + from;
+      if (!direct) {
+        for (j = 0; j < keys; j++) mha__widen(t->stage + j * n, a->d->k, a->d->k_type, from + j * row, n);
+        k = t->stage;
+      }
+      t->kernels->dot(t->score + r * MHA__BLOCK + x, MHA__BLOCK, q + r * t->q_width, t->q_width, k,
+                      direct ? row : n, t->per_head, keys, n, c == 0);
+    }
   }
 }
 
-/* Stage "dot": score[row][x] = sum over channels of scaled query times key, for all rows of the tile and the
-   given keys. A scalar kernel reads float keys where they lie; all else goes through the panel. */
-static void mha__dot(mha__tile *t, ptrdiff_t base, mha__keys keys) {
-  const mha__call *a = t->a;
-  const size_t     d_k = a->d->d_k;
-  const int        direct = t->kernels->lanes == 1 && a->d->k_type == MHA_F32;
-  const size_t     step = direct ? MHA__BLOCK : t->k_keys;
-  const size_t     width = mha__min(direct ? d_k : t->k_width, t->q_width);
-  size_t           x, c;
-  for (x = keys.x0 / step * step; x < keys.x1; x += step)
-    for (c = 0; c < d_k; c += width) {
-      const size_t n = mha__min(width, d_k - c);
-      const float *q = t->query + c;
-      if (t->q_width < d_k) { /* one row, in pieces */
-        t->kernels->scale(t->query, t->row->q + c, n, a->q_factor);
-        q = t->query;
-      }
-      if (direct) {
-        const float *k =
-            (const float *)a->d->k + mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)) + c;
-        t->kernels->product(t->score + keys.x0, MHA__BLOCK, q, t->q_width, k, 1, (size_t)a->k.row, t->n,
-                            keys.x1 - keys.x0, n, c == 0);
-      } else {
-        mha__load_keys(t, base, x, keys, c, n);
-        t->kernels->product(t->score + x, MHA__BLOCK, q, t->q_width, t->panel, step, 1, t->n, step, n,
-                            c == 0);
-      }
-    }
+static void mha__dot(mha__tile *t, const mha__stripe *s) {
+  const size_t d_k = t->a->d->d_k, most = t->s_keys ? mha__min(t->q_width, t->s_width) : t->q_width;
+  size_t       c, r;
+  if (t->whole) {
+    mha__dot_whole(t, s);
+    return;
+  }
+  for (c = 0; c < d_k; c += most) {
+    const size_t n = mha__min(most, d_k - c);
+    if (t->q_width < d_k)
+      for (r = 0; r < t->n; r++)
+        t->kernels->scale(t->query + r * t->q_width, t->row[r].q + c, n, t->a->q_factor);
+    mha__dot_few(t, s, c, n);
+  }
 }
 
 /* Stages "shape" and "hide": scores become logits, hidden ones -inf. */
-static void mha__shape_and_hide(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys, size_t g0,
-                                size_t g1) {
-  const mha_desc      *d = t->a->d;
-  const mha__row      *row = &t->row[r];
-  const unsigned char *see = t->see + r * MHA__BLOCK;
-  const size_t         j = mha__key_index(t, base, keys.x0);
-  float               *score = t->score + r * MHA__BLOCK;
-  size_t               x;
-  if (d->k_scale || d->softcap != 0.0f || row->bias || d->alibi_slopes) {
+static void mha__shape_and_hide(const mha__tile *t, const mha__stripe *s, size_t r) {
+  const mha_desc *d = t->a->d;
+  const mha__row *row = &t->row[s->r0 + r];
+  const size_t    kv_head = t->kv_head + (s->r0 + r) / t->per_head, j = mha__key_index(t, s->base, s->x0);
+  float          *score = t->score + r * MHA__BLOCK;
+  size_t          x;
+  if (t->shapes) {
     mha__shaping how;
-    how.k_scale = d->k_scale ? d->k_scale + mha__at(d->k_scale_stride, t->b, t->kv_head, j) : NULL;
+    mha__fill(score + s->g0, s->x0 - s->g0, 0.0f);
+    mha__fill(score + s->x1, s->g1 - s->x1, 0.0f);
+    how.k_scale = d->k_scale ? d->k_scale + mha__at(d->k_scale_stride, t->b, kv_head, j) : NULL;
     how.k_scale_step = (size_t)d->k_scale_stride.row;
     how.cap_log2e = t->a->cap_log2e;
     how.bias = row->bias ? row->bias + j : NULL;
     how.alibi = d->alibi_slopes != NULL;
     how.slope = how.alibi ? d->alibi_slopes[row->h] : 0.0f;
-    how.distance = row->pos - (base + (ptrdiff_t)keys.x0);
-    t->kernels->shape(score, keys.x0, keys.x1, &how);
+    how.distance = row->pos - (s->base + (ptrdiff_t)s->x0);
+    t->kernels->shape(score, s->x0, s->x1, &how);
   }
-  if (row->visible == g1 - g0) return;
-  for (x = g0; x < g1; x++)
-    if (!see[x]) score[x] = -MHA__INF;
+  if (row->visible == s->g1 - s->g0) return;
+  for (x = s->g0; x < mha__min(row->x0, s->g1); x++) score[x] = -MHA__INF;
+  for (x = mha__max(row->x1, x); x < s->g1; x++) score[x] = -MHA__INF;
+  if (row->visible == row->x1 - row->x0) return;
+  for (x = row->x0; x < row->x1; x++)
+    if (!mha__sees(row, x)) score[x] = -MHA__INF;
 }
 
 /* p_j of int8 values take the scale of their token, and a hidden one stays 0 whatever the scale beside it. */
-static void mha__scale_weights(const mha__tile *t, size_t r, ptrdiff_t base, mha__keys keys) {
-  const mha_desc      *d = t->a->d;
-  const unsigned char *see = t->see + r * MHA__BLOCK;
-  float               *p = t->score + r * MHA__BLOCK;
-  size_t               x;
-  for (x = keys.x0; x < keys.x1; x++)
-    if (see[x]) p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, t->kv_head, mha__key_index(t, base, x))];
+static void mha__scale_weights(const mha__tile *t, const mha__stripe *s, size_t r) {
+  const mha_desc *d = t->a->d;
+  const mha__row *row = &t->row[s->r0 + r];
+  const size_t    kv_head = t->kv_head + (s->r0 + r) / t->per_head;
+  float          *p = t->score + r * MHA__BLOCK;
+  size_t          x;
+  for (x = row->x0; x < row->x1; x++)
+    if (mha__sees(row, x))
+      p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, kv_head, mha__key_index(t, s->base, x))];
+}
+
+/* out[row][c] += p v over the keys x .. x + count - 1, row by row and only those that it sees, for n rows of
+   the stripe from row r on; row x of V is at v. */
+static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, float *out, size_t r, size_t rows,
+                             const float *v, size_t v_row, size_t x, size_t count, size_t n) {
+  const size_t x1 = x + count;
+  size_t       end, k, y;
+  for (k = r; k < r + rows; k++)
+    for (y = x; y < x1; y = end) {
+      const mha__row *row = &t->row[s->r0 + k];
+      const int       sees = mha__sees(row, y);
+      for (end = y + 1; end < x1 && mha__sees(row, end) == sees; end++) {}
+      if (sees)
+        t->kernels->product(out + k * t->v_width, t->v_width, t->score + k * MHA__BLOCK + y, MHA__BLOCK,
+                            v + (y - x) * v_row, v_row, 1, n, end - y, 0);
+    }
+}
+
+/* Stage "mix": mixed[row][c] = sum of p v over the keys of the stripe.
+
+   A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or
+   infinite.  So where a row hides keys V is looked through, while it is packed if it is, and what is not
+   finite is mixed row by row. */
+static void mha__mix_piece(mha__tile *t, const mha__stripe *s, float *out, size_t r, size_t rows, const float *v,
+                           size_t v_row, size_t x, size_t count, size_t n, int finite, int fresh) {
+  size_t k;
+  if (finite) {
+    t->kernels->product(out + r * t->v_width, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK, v, v_row, rows, n,
+                        count, fresh);
+    return;
+  }
+  if (fresh)
+    for (k = r; k < r + rows; k++) mha__fill(out + k * t->v_width, n, 0.0f);
+  mha__mix_visible(t, s, out, r, rows, v, v_row, x, count, n);
+}
+
+/* whole: pack what the stripe needs of V */
+static void mha__pack_values(mha__tile *t, const mha__stripe *s) {
+  const mha__call *a = t->a;
+  const size_t     row = (size_t)a->v.row, d_v = a->d_v, strip = MHA__BLOCK * t->panel;
+  size_t           x, j;
+  for (x = s->g0; x < s->g1; x += MHA__PANEL) {
+    const uint32_t  piece = (uint32_t)1 << x / MHA__PANEL;
+    const mha__keys keys = mha__existing(t, s->base, x, MHA__PANEL);
+    const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, s->base, keys.x0)), n = keys.x1 - keys.x0;
+    float          *panel = t->v_panel + keys.x0 * t->panel;
+    int             finite = 1;
+    if (t->v_ready & piece) continue;
+    if (a->d->v_type == MHA_F32) {
+      finite = t->kernels->pack(panel, t->panel, strip, (const float *)a->d->v + from, row, n, d_v);
+    } else {
+      for (j = 0; j < n; j++, panel += t->panel) {
+        mha__widen(t->stage, a->d->v, a->d->v_type, from + j * row, d_v);
+        finite &= t->kernels->pack(panel, t->panel, strip, t->stage, 0, 1, d_v);
+      }
+    }
+    t->v_ready |= piece;
+    if (!finite) t->v_bad |= piece;
+  }
+}
+
+/* V is packed unless one stripe is all that will read it. */
+static void mha__mix_whole(mha__tile *t, const mha__stripe *s) {
+  const mha__call *a = t->a;
+  const int        direct = a->d->v_type == MHA_F32 && t->n == s->n && !s->ragged;
+  const size_t     lanes = t->kernels->lanes, row = (size_t)a->v.row;
+  const float     *v;
+  int              finite = 1;
+  size_t           c, n;
+  if (direct) {
+    v = (const float *)a->d->v + mha__at(a->v, t->b, t->kv_head, mha__key_index(t, s->base, s->x0));
+    mha__mix_piece(t, s, t->mixed, 0, s->n, v, row, s->x0, s->x1 - s->x0, a->d_v, 1, 1);
+    return;
+  }
+  mha__pack_values(t, s);
+  if (s->ragged) finite = !(t->v_bad & mha__pieces(s->x0, s->x1));
+  for (c = 0; c < a->d_v; c += t->panel) {
+    n = mha__min(t->panel, mha__round_up(a->d_v - c, lanes));
+    v = t->v_panel + c * MHA__BLOCK + s->x0 * t->panel;
+    mha__mix_piece(t, s, t->mixed + c, 0, s->n, v, t->panel, s->x0, s->x1 - s->x0, n, finite, 1);
+  }
 }
 
 static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
@@ -1365,92 +1598,113 @@ static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
   return !bad;
 }
 
-/* mixed[row][c] += p v over `keys`, of which the values begin at v, for rows that see each key that is not
-   finite. */
-static void mha__mix_visible(const mha__tile *t, const float *v, size_t v_row, mha__keys keys, size_t n) {
-  size_t r, x, end;
-  for (r = 0; r < t->n; r++) {
-    const unsigned char *see = t->see + r * MHA__BLOCK;
-    for (x = keys.x0; x < keys.x1; x = end) {
-      for (end = x + 1; end < keys.x1 && see[end] == see[x]; end++) {}
-      if (!see[x]) continue;
-      t->kernels->product(t->mixed + r * t->v_width, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK,
-                          v + (x - keys.x0) * v_row, v_row, 1, 1, n, end - x, 0);
-    }
-  }
-}
-
-/* Stages "mix" and "fold": o of each row takes in this block's p v.
-
-   A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or
-   infinite.  So where a row hides keys, V is looked through, and such a piece of it is mixed key by key. */
-static void mha__mix(mha__tile *t, ptrdiff_t base, mha__keys keys) {
+/* few: n channels from c on */
+static void mha__mix_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n) {
   const mha__call *a = t->a;
-  const size_t     row = (size_t)a->v.row;
-  /* Rows a KB or more apart fall into few cache sets: worth a copy if enough query rows share it. */
-  const int    direct = a->d->v_type == MHA_F32 && (row < 256 || t->n < 8);
-  const size_t step = direct ? MHA__BLOCK : t->v_keys;
-  size_t       c, x, r;
-  int          hides = 0;
-  for (r = 0; r < t->n; r++) hides |= t->row[r].visible && t->row[r].visible < keys.x1 - keys.x0;
-  for (c = 0; c < a->d_v; c += t->v_width) {
-    const size_t n = mha__min(t->v_width, a->d_v - c);
-    for (x = keys.x0; x < keys.x1; x += step) {
-      const mha__keys some = { x, mha__min(x + step, keys.x1) };
-      const size_t    count = some.x1 - some.x0;
-      const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, base, x)) + c;
-      const float    *v = t->panel;
-      size_t          v_row = n, k;
-      if (direct) {
-        v = (const float *)a->d->v + from;
-        v_row = row;
-      } else if (a->d->v_type == MHA_F32) {
-        t->kernels->copy(t->panel, (const float *)a->d->v + from, row, count, n);
-      } else {
-        for (k = 0; k < count; k++) mha__widen(t->panel + k * n, a->d->v, a->d->v_type, from + k * row, n);
+  const int        direct = a->d->v_type == MHA_F32;
+  const size_t     row = (size_t)a->v.row, step = t->panel;
+  size_t           x, h, j;
+  for (x = s->x0; x < s->x1; x += step) {
+    const size_t keys = mha__min(step, s->x1 - x);
+    for (h = 0; h * t->per_head < t->n; h++) {
+      const size_t from = mha__at(a->v, t->b, t->kv_head + h, mha__key_index(t, s->base, x)) + c;
+      const float *v = (const float *)a->d->v + from;
+      size_t       v_row = row;
+      if (!direct) {
+        for (j = 0; j < keys; j++) mha__widen(t->stage + j * n, a->d->v, a->d->v_type, from + j * row, n);
+        v = t->stage;
+        v_row = n;
       }
-      if (hides && !mha__all_finite(v, v_row, count, n)) {
-        if (x == keys.x0) mha__fill(t->mixed, t->n * t->v_width, 0.0f);
-        mha__mix_visible(t, v, v_row, some, n);
-      } else {
-        t->kernels->product(t->mixed, t->v_width, t->score + x, MHA__BLOCK, v, v_row, 1, t->n, n, count,
-                            x == keys.x0);
-      }
+      mha__mix_piece(t, s, t->mixed, h * t->per_head, t->per_head, v, v_row, x, keys, n,
+                     !s->ragged || mha__all_finite(v, v_row, keys, n), x == s->x0);
     }
-    for (r = 0; r < t->n; r++)
-      if (t->row[r].visible)
-        t->kernels->fold_values(&t->row[r], t->row[r].o + c, t->mixed + r * t->v_width, n);
   }
 }
 
-/* Take the rows of the tile through the block of positions base .. base + 127. */
-static void mha__block(mha__tile *t, ptrdiff_t base) {
-  mha__keys keys = { MHA__BLOCK, 0 };
-  size_t    r, x, g0, g1;
-  for (r = 0; r < t->n; r++) {
-    const mha__keys seen = mha__see(t->see + r * MHA__BLOCK, &t->row[r], base, t->at.kv0);
-    keys.x0 = mha__min(keys.x0, seen.x0);
-    keys.x1 = mha__max(keys.x1, seen.x1);
+/* Stages "mix" and "fold": o of each row takes in this block's p v. */
+static void mha__mix(mha__tile *t, const mha__stripe *s) {
+  const size_t d_v = t->a->d_v, most = t->s_keys ? mha__min(t->v_width, t->s_width) : t->v_width;
+  size_t       c;
+  if (t->whole) {
+    mha__mix_whole(t, s);
+    t->kernels->fold_values(t->row + s->r0, 0, t->mixed, t->v_width, s->n, d_v, s->last);
+    return;
   }
-  if (keys.x0 >= keys.x1) return; /* hidden from all rows: K and V are not read */
-  g0 = keys.x0 / MHA__PANEL * MHA__PANEL;
-  g1 = (keys.x1 + MHA__PANEL - 1) / MHA__PANEL * MHA__PANEL;
-  mha__dot(t, base, keys);
-  for (r = 0; r < t->n; r++) {
-    mha__row *row = &t->row[r];
-    float    *score = t->score + r * MHA__BLOCK, m, l;
+  for (c = 0; c < d_v; c += most) {
+    const size_t n = mha__min(most, d_v - c);
+    mha__mix_few(t, s, c, n);
+    t->kernels->fold_values(t->row, c, t->mixed, t->v_width, s->n, n, s->last);
+  }
+}
+
+/* The stripe from row r0 on, and which keys its rows see.  Where that changes from row to row a stripe is one
+   tall tile, so that little is computed in vain. */
+static void mha__cut_stripe(const mha__tile *t, mha__stripe *s) {
+  const mha__row *row = t->row + s->r0, *end;
+  size_t          least = MHA__BLOCK;
+  s->n = mha__min(t->stripe, t->n - s->r0);
+  if (t->whole && (row->x0 != row[s->n - 1].x0 || row->x1 != row[s->n - 1].x1))
+    s->n = mha__min(t->kernels->height, s->n);
+  s->x0 = MHA__BLOCK;
+  s->x1 = 0;
+  for (end = row + s->n; row < end; row++) {
     if (!row->visible) continue;
-    mha__fill(score + g0, keys.x0 - g0, 0.0f);
-    mha__fill(score + keys.x1, g1 - keys.x1, 0.0f);
-    mha__shape_and_hide(t, r, base, keys, g0, g1);
-    if (row->weights) /* the logits wait there for the row's final maximum */
-      for (x = keys.x0; x < keys.x1; x++) row->weights[mha__key_index(t, base, x)] = score[x];
-    t->kernels->softmax(score, g0, g1, &m, &l);
-    t->kernels->fold(row, m, l);
-    row->sees = 1;
-    if (t->a->d->v_type == MHA_S8) mha__scale_weights(t, r, base, keys);
+    s->x0 = mha__min(s->x0, row->x0);
+    s->x1 = mha__max(s->x1, row->x1);
+    least = mha__min(least, row->visible);
   }
-  mha__mix(t, base, keys);
+  s->g0 = s->x0 / MHA__PANEL * MHA__PANEL;
+  s->g1 = mha__round_up(s->x1, MHA__PANEL);
+  s->ragged = least + s->x0 < s->x1;
+}
+
+/* Take a stripe through a block. */
+static void mha__attend_stripe(mha__tile *t, mha__stripe *s) {
+  const mha_desc *d = t->a->d;
+  size_t          r, x;
+  mha__cut_stripe(t, s);
+  if (s->x0 >= s->x1) return; /* hidden from all rows: K and V are not read */
+  mha__dot(t, s);
+  if (t->shapes || s->ragged || s->x0 > s->g0 || s->x1 < s->g1)
+    for (r = 0; r < s->n; r++) mha__shape_and_hide(t, s, r);
+  if (d->weights) /* the logits wait there for the rows' final maxima */
+    for (r = 0; r < s->n; r++)
+      for (x = s->x0; x < s->x1; x++)
+        t->row[s->r0 + r].weights[mha__key_index(t, s->base, x)] = t->score[r * MHA__BLOCK + x];
+  t->kernels->softmax(t->row + s->r0, t->score, s->n, s->g0, s->g1);
+  if (d->v_type == MHA_S8)
+    for (r = 0; r < s->n; r++) mha__scale_weights(t, s, r);
+  mha__mix(t, s);
+}
+
+/* Ask for keys x0 .. x1 - 1 of a block and their values; returns x1. */
+static size_t mha__prefetch_keys(const mha__tile *t, ptrdiff_t base, size_t x0, size_t x1) {
+  const mha_desc *d = t->a->d;
+  const mha__keys keys = mha__existing(t, base, x0, x1 - x0);
+  const size_t    k_bytes = mha__element[d->k_type].bytes, v_bytes = mha__element[d->v_type].bytes;
+  size_t          x;
+  for (x = keys.x0; x < keys.x1; x++) {
+    const size_t j = mha__key_index(t, base, x);
+    mha__prefetch((const char *)d->k + k_bytes * mha__at(t->a->k, t->b, t->kv_head, j), k_bytes * d->d_k);
+    mha__prefetch((const char *)d->v + v_bytes * mha__at(t->a->v, t->b, t->kv_head, j), v_bytes * t->a->d_v);
+  }
+  return x1;
+}
+
+/* Take the rows of the tile through the block of positions base .. base + 127.  Where rows lie some KB apart
+   only asking early hides the way to memory: the block after it is asked for meanwhile, unless it is the
+   last. */
+static void mha__block(mha__tile *t, ptrdiff_t base, ptrdiff_t next, int last) {
+  mha__stripe s;
+  size_t      r, asked = 0;
+  t->k_ready = t->v_ready = t->v_bad = 0;
+  s.base = base;
+  s.last = last && !t->a->d->sinks;
+  for (r = 0; r < t->n; r++) mha__see(&t->row[r], base, t->at.kv0);
+  for (s.r0 = 0; s.r0 < t->n; s.r0 += s.n) {
+    mha__attend_stripe(t, &s);
+    if (t->whole && !last) asked = mha__prefetch_keys(t, next, asked, MHA__BLOCK * (s.r0 + s.n) / t->n);
+  }
 }
 
 static void mha__enter_batch(mha__tile *t, size_t b) {
@@ -1462,31 +1716,40 @@ static void mha__enter_batch(mha__tile *t, size_t b) {
 static void mha__begin_row(const mha__tile *t, mha__row *r, size_t h, size_t i) {
   const mha__call *a = t->a;
   const mha_desc  *d = a->d;
-  const size_t     flat = (t->b * d->q_heads + h) * d->q_len + i;
   mha__span(r, d, &t->at, i);
   r->h = h;
   r->q = d->q + mha__at(a->q, t->b, h, i);
   r->o = d->o + mha__at(a->o, t->b, h, i);
   r->mask = d->mask && a->longest ? d->mask + mha__at(d->mask_stride, t->b, h, i) : NULL;
   r->bias = d->bias && a->longest ? d->bias + mha__at(d->bias_stride, t->b, h, i) : NULL;
-  r->weights = d->weights ? d->weights + flat * d->kv_len : NULL;
-  r->lse = d->lse ? d->lse + flat : NULL;
+  r->weights = r->lse = NULL;
+  if (d->weights || d->lse) {
+    const size_t flat = (t->b * d->q_heads + h) * d->q_len + i;
+    if (d->weights) r->weights = d->weights + flat * d->kv_len;
+    if (d->lse) r->lse = d->lse + flat;
+  }
   r->m = -MHA__FLT_MAX;
   r->l = 0.0f;
-  r->sees = 0;
+  r->sees = r->normal = 0;
 }
 
-/* Rows first .. first + n - 1 of the kv head, counted as query row * group + head in the group, become the
-   tile. */
-static void mha__begin_tile(mha__tile *t, size_t kv_head, size_t first, size_t n) {
+/* Rows first .. first + n - 1 of each of so many kv heads, counted as query row * group + head in the group,
+   become the tile. */
+static void mha__begin_tile(mha__tile *t, size_t kv_head, size_t heads, size_t first, size_t n) {
   const mha__call *a = t->a;
-  size_t           r;
+  size_t           h, k, r = 0, i, g;
   t->kv_head = kv_head;
-  t->n = n;
-  for (r = 0; r < n; r++) {
-    mha__begin_row(t, &t->row[r], kv_head * a->group + (first + r) % a->group, (first + r) / a->group);
-    if (t->q_width == a->d->d_k)
-      t->kernels->scale(t->query + r * t->q_width, t->row[r].q, t->q_width, a->q_factor);
+  t->per_head = n;
+  t->n = heads * n;
+  for (h = kv_head; h < kv_head + heads; h++) {
+    i = first / a->group;
+    g = first % a->group;
+    for (k = 0; k < n; k++, r++) {
+      mha__begin_row(t, &t->row[r], h * a->group + g, i);
+      if (t->q_width == a->d->d_k)
+        t->kernels->scale(t->query + r * t->q_width, t->row[r].q, t->q_width, a->q_factor);
+      if (++g == a->group) g = 0, i++;
+    }
   }
 }
 
@@ -1506,11 +1769,21 @@ static void mha__widen_reach(mha__reach *reach, ptrdiff_t lo, ptrdiff_t hi) {
   reach->hi = mha__max_pos(reach->hi, hi);
 }
 
+/* From one block that the tile may see to the next one; returns 0 after the last. */
+static int mha__next_block(ptrdiff_t *base, const mha__reach *first, const mha__reach *other) {
+  *base += MHA__BLOCK;
+  if (*base < first->hi) return 1;
+  if (other->lo >= other->hi) return 0;
+  *base = mha__max_pos(*base, mha__block_base(other->lo));
+  return *base < other->hi;
+}
+
 /* All blocks that the tile may see, ascending: two stretches where keep_first lies far before the window. */
 static void mha__walk(mha__tile *t) {
   mha__reach first = { 0, 0 }, other = { 0, 0 }, swap;
-  ptrdiff_t  base, done;
+  ptrdiff_t  base, next;
   size_t     r;
+  int        more;
   for (r = 0; r < t->n; r++) {
     mha__widen_reach(&first, t->row[r].first_lo, t->row[r].first_hi);
     mha__widen_reach(&other, t->row[r].lo, t->row[r].hi);
@@ -1521,31 +1794,31 @@ static void mha__walk(mha__tile *t) {
     other = swap;
   }
   if (first.lo >= first.hi) return;
-  for (base = mha__block_base(first.lo); base < first.hi; base += MHA__BLOCK) mha__block(t, base);
-  done = base;
-  if (other.lo >= other.hi) return;
-  for (base = mha__max_pos(done, mha__block_base(other.lo)); base < other.hi; base += MHA__BLOCK)
-    mha__block(t, base);
+  for (next = mha__block_base(first.lo), more = 1; more;) {
+    base = next;
+    more = mha__next_block(&next, &first, &other);
+    mha__block(t, base, next, !more);
+  }
 }
 
 /* The logits in the row's weights become its softmax. */
-static void mha__finish_weights(const mha__tile *t, mha__row *row, unsigned char *see, float r) {
+static void mha__finish_weights(const mha__tile *t, mha__row *row, float r) {
   const size_t len = t->at.len, kv_len = t->a->d->kv_len;
   ptrdiff_t    base;
   size_t       x, j = 0;
   for (base = mha__block_base(t->at.kv0); j < len; base += MHA__BLOCK) {
-    const mha__keys keys = mha__see(see, row, base, t->at.kv0);
-    const size_t    end = mha__min(mha__key_index(t, base, MHA__BLOCK), len);
+    const size_t end = mha__min(mha__key_index(t, base, MHA__BLOCK), len);
+    mha__see(row, base, t->at.kv0);
     if (row->visible)
-      t->kernels->weigh(row->weights + mha__key_index(t, base, keys.x0), keys.x1 - keys.x0, row->m, r);
+      t->kernels->weigh(row->weights + mha__key_index(t, base, row->x0), row->x1 - row->x0, row->m, r);
     for (x = j + MHA__BLOCK - mha__key_index(t, base, MHA__BLOCK); j < end; j++, x++)
-      if (!see[x]) row->weights[j] = 0.0f;
+      if (!mha__sees(row, x)) row->weights[j] = 0.0f;
   }
   mha__fill(row->weights + len, kv_len - len, 0.0f);
 }
 
 /* Stage "store": o, LSE and weights of a row whose blocks are all folded. */
-static void mha__finish_row(const mha__tile *t, mha__row *row, unsigned char *see) {
+static void mha__finish_row(const mha__tile *t, mha__row *row) {
   const mha_desc *d = t->a->d;
   float           r;
   if (!row->sees) {
@@ -1556,22 +1829,26 @@ static void mha__finish_row(const mha__tile *t, mha__row *row, unsigned char *se
   }
   if (d->sinks) {
     t->kernels->fold_sink(row, d->sinks[row->h]);
-    t->kernels->fold_values(row, row->o, NULL, t->a->d_v);
+    if (row->grew) t->kernels->normalise(row->o, t->a->d_v, row->e); /* o = fma(o, e, +0): it has no values */
   }
   r = 1.0f / row->l;
-  t->kernels->normalise(row->o, t->a->d_v, r);
+  if (!row->normal) t->kernels->normalise(row->o, t->a->d_v, r);
   if (row->lse) *row->lse = t->kernels->log_sum(row->m, row->l);
-  if (row->weights) mha__finish_weights(t, row, see, r);
+  if (row->weights) mha__finish_weights(t, row, r);
 }
 
-static void mha__attend_rows(mha__tile *t, size_t kv_head, size_t first, size_t end) {
+static void mha__attend_tile(mha__tile *t, size_t kv_head, size_t heads, size_t first, size_t n) {
   size_t r;
-  for (; first < end; first += t->n) {
-    mha__begin_tile(t, kv_head, first, mha__min(t->rows, end - first));
-    for (r = 0; r < t->n; r++) mha__fill(t->row[r].o, t->a->d_v, 0.0f);
-    mha__walk(t);
-    for (r = 0; r < t->n; r++) mha__finish_row(t, &t->row[r], t->see);
-  }
+  mha__begin_tile(t, kv_head, heads, first, n);
+  mha__walk(t);
+  for (r = 0; r < t->n; r++) mha__finish_row(t, &t->row[r]);
+}
+
+/* Rows first .. end - 1 of each of so many kv heads: all rows, if there is more than one. */
+static void mha__attend_rows(mha__tile *t, size_t kv_head, size_t heads, size_t first, size_t end) {
+  if (heads > 1) mha__attend_tile(t, kv_head, heads, first, end - first);
+  else
+    for (; first < end; first += t->n) mha__attend_tile(t, kv_head, 1, first, mha__min(t->rows, end - first));
 }
 
 /* ---- Sharing the work ---- */
@@ -1613,7 +1890,7 @@ static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
   const mha__call *a = t->a;
   const size_t     all = a->d->q_len * a->group;
   uint64_t         total = 0, at = 0, from, to;
-  size_t           b, h;
+  size_t           b, h, n;
   for (b = 0; b < a->d->batch; b++) {
     mha__enter_batch(t, b);
     total += mha__head_cost(t) * a->d->q_heads;
@@ -1624,9 +1901,12 @@ static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
     uint64_t cost;
     mha__enter_batch(t, b);
     cost = mha__head_cost(t) * a->group;
-    for (h = 0; h < a->kv_heads; h++, at += cost) {
+    for (h = 0; h < a->kv_heads; h += n, at += cost * n) {
+      n = 1;
       if (at >= to || at + cost <= from) continue;
-      mha__attend_rows(t, h, at < from ? mha__rows_before(t, from - at) : 0,
+      if (at >= from && at + cost <= to) /* heads that are all ours */
+        n = mha__min(t->heads, mha__min(a->kv_heads - h, (size_t)((to - at) / cost)));
+      mha__attend_rows(t, h, n, at < from ? mha__rows_before(t, from - at) : 0,
                        at + cost > to ? mha__rows_before(t, to - at) : all);
     }
   }
@@ -1634,10 +1914,13 @@ static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
 
 static void mha__attend_all(mha__tile *t) {
   const mha__call *a = t->a;
-  size_t           b, h;
+  size_t           b, h, n;
   for (b = 0; b < a->d->batch; b++) {
     mha__enter_batch(t, b);
-    for (h = 0; h < a->kv_heads; h++) mha__attend_rows(t, h, 0, a->d->q_len * a->group);
+    for (h = 0; h < a->kv_heads; h += n) {
+      n = mha__min(t->heads, a->kv_heads - h);
+      mha__attend_rows(t, h, n, 0, mha__head_rows(a));
+    }
   }
 }
 
@@ -1699,29 +1982,35 @@ static mha__blocks mha__blocks_seen(const mha__tile *t) {
   return blocks;
 }
 
-/* A block's result is what folding it into a fresh row leaves: fold(-FLT_MAX, 0, 0) with (m, l, o) gives (m,
-   l, o). */
-static void mha__keys_rows(mha__tile *t, size_t kv_head, mha__blocks blocks, void *shared) {
-  const mha__call *a = t->a;
-  const size_t     all = a->d->q_len * a->group;
-  size_t           first, n, r;
-  for (first = 0; first < all; first += t->n) {
-    mha__begin_tile(t, kv_head, first, mha__min(t->rows, all - first));
-    for (n = blocks.first; n < blocks.end; n++) {
-      for (r = 0; r < t->n; r++) {
-        mha__row *row = &t->row[r];
-        row->o = mha__shared_block(t, shared, row->h, (first + r) / a->group, n) + 2;
-        row->m = -MHA__FLT_MAX;
-        row->l = 0.0f;
-        row->sees = 0;
-        mha__fill(row->o, a->d_v, 0.0f);
-      }
-      mha__block(t, mha__block_base(t->at.kv0) + (ptrdiff_t)(n * MHA__BLOCK));
-      for (r = 0; r < t->n; r++) {
-        t->row[r].o[-2] = t->row[r].sees ? t->row[r].m : -MHA__INF;
-        t->row[r].o[-1] = t->row[r].l;
-      }
+static void mha__keys_tile(mha__tile *t, size_t kv_head, size_t heads, size_t first, size_t rows,
+                           mha__blocks blocks, void *shared) {
+  const size_t group = t->a->group;
+  size_t       n, r;
+  mha__begin_tile(t, kv_head, heads, first, rows);
+  for (n = blocks.first; n < blocks.end; n++) {
+    for (r = 0; r < t->n; r++) {
+      mha__row *row = &t->row[r];
+      row->o = mha__shared_block(t, shared, row->h, (first + r % rows) / group, n) + 2;
+      row->sees = 0;
     }
+    mha__block(t, mha__block_base(t->at.kv0) + (ptrdiff_t)(n * MHA__BLOCK), 0, 0);
+    for (r = 0; r < t->n; r++) {
+      t->row[r].o[-2] = t->row[r].sees ? t->row[r].m : -MHA__INF;
+      t->row[r].o[-1] = t->row[r].l;
+    }
+  }
+}
+
+static void mha__keys_all(mha__tile *t, mha__blocks blocks, void *shared) {
+  const mha__call *a = t->a;
+  const size_t     all = mha__head_rows(a);
+  size_t           h, n, first;
+  for (h = 0; h < a->kv_heads; h += n) {
+    n = mha__min(t->heads, a->kv_heads - h);
+    if (n > 1) mha__keys_tile(t, h, n, 0, all, blocks, shared);
+    else
+      for (first = 0; first < all; first += t->n)
+        mha__keys_tile(t, h, 1, first, mha__min(t->rows, all - first), blocks, shared);
   }
 }
 
@@ -1729,15 +2018,14 @@ static void mha__join_row(mha__tile *t, size_t h, size_t i, mha__blocks blocks, 
   mha__row row;
   size_t   n;
   mha__begin_row(t, &row, h, i);
-  mha__fill(row.o, t->a->d_v, 0.0f);
+  row.visible = 1;
   for (n = blocks.first; n < blocks.end; n++) {
     const float *block = mha__shared_block(t, shared, h, i, n);
     if (mha__bits(block[0]) == 0xff800000u) continue;
     t->kernels->fold(&row, block[0], block[1]);
-    t->kernels->fold_values(&row, row.o, block + 2, t->a->d_v);
-    row.sees = 1;
+    t->kernels->fold_values(&row, 0, block + 2, 0, 1, t->a->d_v, 0);
   }
-  mha__finish_row(t, &row, NULL);
+  mha__finish_row(t, &row);
 }
 
 /* ---- Public functions, as declared ---- */
@@ -1861,8 +2149,7 @@ MHADEF size_t mha_work_bytes(const mha_desc *d) {
   mha__call a;
   size_t    bytes;
   if (mha__resolve(&a, d) || !a.rows) return 0;
-  bytes = mha__times(mha__tile_rows(&a), mha__row_bytes(d->d_k, a.d_v));
-  bytes = mha__plus(bytes, mha__panel_bytes(mha__max(d->d_k, a.d_v), 2 * MHA__PANEL));
+  bytes = mha__wanted_bytes(&a);
   return mha__min(mha__plus(bytes, MHA__WORK_ALIGN), MHA__SIZE_LIMIT);
 }
 
@@ -1877,7 +2164,7 @@ MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, 
   mha__stack stack;
   mha__call  a;
   mha__tile  t;
-  size_t     b, h, bytes;
+  size_t     b, bytes;
   mha_status status = mha__resolve_keys(&a, d, &bytes);
   if (status) return status;
   if (part >= parts) return MHA_ERR_PART;
@@ -1891,7 +2178,7 @@ MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, 
     all = mha__blocks_seen(&t);
     mine.first = all.first + (size_t)mha__share(all.end - all.first, part, parts);
     mine.end = all.first + (size_t)mha__share(all.end - all.first, part + 1, parts);
-    for (h = 0; h < a.kv_heads; h++) mha__keys_rows(&t, h, mine, shared);
+    mha__keys_all(&t, mine, shared);
   }
   return MHA_OK;
 }
@@ -2060,6 +2347,8 @@ MHADEF const char *mha_numerics(void) { return mha__active()->numerics; }
 #  define mha__larger(a, b)  ((a) > (b) ? (a) : (b))          /* b if either is NaN */
 #  define mha__where_ge(a, b, x, y) ((a) >= (b) ? (x) : (y))  /* y if either is NaN */
 #  define mha__shift23(a)    mha__from_bits(mha__bits(a) << 23)
+#  define mha__first(a)      (a)
+#  define mha__swaps(step)
 #  if defined(MHA__HARDWARE_FMA)
 #    define mha__fma(a, b, c) __builtin_fmaf(a, b, c)         /* a * b + c, rounded once */
 #  elif defined(MHA_EXACT_FMA)
@@ -2083,6 +2372,10 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__larger(a, b)  vbslq_f32(vcgtq_f32(a, b), a, b)
 #  define mha__where_ge(a, b, x, y) vbslq_f32(vcgeq_f32(a, b), x, y)
 #  define mha__shift23(a)    vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(a), 23))
+#  define mha__first(a)      vgetq_lane_f32(a, 0)
+#  define mha__swap1(a)      vrev64q_f32(a)
+#  define mha__swap2(a)      vextq_f32(a, a, 2)
+#  define mha__swaps(step)   step(mha__swap2) step(mha__swap1)
 #  ifdef MHA_NO_FMA
 #    define mha__fma(a, b, c) vaddq_f32(vmulq_f32(a, b), c)
 #  else
@@ -2101,6 +2394,10 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__where_ge(a, b, x, y) \
     _mm_or_ps(_mm_and_ps(_mm_cmpge_ps(a, b), x), _mm_andnot_ps(_mm_cmpge_ps(a, b), y))
 #  define mha__shift23(a)    _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(a), 23))
+#  define mha__first(a)      _mm_cvtss_f32(a)
+#  define mha__swap1(a)      _mm_shuffle_ps(a, a, 0xb1)
+#  define mha__swap2(a)      _mm_shuffle_ps(a, a, 0x4e)
+#  define mha__swaps(step)   step(mha__swap2) step(mha__swap1)
 #  ifdef MHA__HARDWARE_FMA
 #    define mha__fma(a, b, c) _mm_fmadd_ps(a, b, c)
 #  else
@@ -2118,6 +2415,11 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__larger(a, b)  _mm256_max_ps(a, b)
 #  define mha__where_ge(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GE_OQ))
 #  define mha__shift23(a)    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23))
+#  define mha__first(a)      _mm_cvtss_f32(_mm256_castps256_ps128(a))
+#  define mha__swap1(a)      _mm256_shuffle_ps(a, a, 0xb1)
+#  define mha__swap2(a)      _mm256_shuffle_ps(a, a, 0x4e)
+#  define mha__swap4(a)      _mm256_permute2f128_ps(a, a, 1)
+#  define mha__swaps(step)   step(mha__swap4) step(mha__swap2) step(mha__swap1)
 #  ifdef MHA_NO_FMA
 #    define mha__fma(a, b, c) _mm256_add_ps(_mm256_mul_ps(a, b), c)
 #  else
@@ -2135,6 +2437,12 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__larger(a, b)  _mm512_maskz_max_ps(0xffff, a, b)
 #  define mha__where_ge(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GE_OQ), y, x)
 #  define mha__shift23(a)    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_castps_si512(a), 23))
+#  define mha__first(a)      _mm512_cvtss_f32(a)
+#  define mha__swap1(a)      _mm512_maskz_shuffle_ps(0xffff, a, a, 0xb1)
+#  define mha__swap2(a)      _mm512_maskz_shuffle_ps(0xffff, a, a, 0x4e)
+#  define mha__swap4(a)      _mm512_maskz_shuffle_f32x4(0xffff, a, a, 0xb1)
+#  define mha__swap8(a)      _mm512_maskz_shuffle_f32x4(0xffff, a, a, 0x4e)
+#  define mha__swaps(step)   step(mha__swap8) step(mha__swap4) step(mha__swap2) step(mha__swap1)
 #  ifdef MHA_NO_FMA
 #    define mha__fma(a, b, c) _mm512_add_ps(_mm512_mul_ps(a, b), c)
 #  else
@@ -2142,21 +2450,20 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
-/* out[c * out_row + j] = in[j * in_row + c] for 4 channels c and MHA__LANES keys j */
+/* x[c] = channel c of MHA__LANES keys, for 4 channels */
 #if MHA__LANES == 1
-static void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
-  size_t c;
-  (void)in_row;
-  for (c = 0; c < 4; c++) out[c * out_row] = in[c];
+MHA__INLINE void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
+  (void)k_row;
+  x[0] = k[0], x[1] = k[1], x[2] = k[2], x[3] = k[3];
 }
 #elif defined(MHA__NEON)
-MHA__INLINE void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
-  const float32x4x2_t a = vtrnq_f32(vld1q_f32(in), vld1q_f32(in + in_row));
-  const float32x4x2_t b = vtrnq_f32(vld1q_f32(in + 2 * in_row), vld1q_f32(in + 3 * in_row));
-  vst1q_f32(out, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
-  vst1q_f32(out + out_row, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
-  vst1q_f32(out + 2 * out_row, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
-  vst1q_f32(out + 3 * out_row, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
+MHA__INLINE void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
+  const float32x4x2_t a = vtrnq_f32(vld1q_f32(k), vld1q_f32(k + k_row));
+  const float32x4x2_t b = vtrnq_f32(vld1q_f32(k + 2 * k_row), vld1q_f32(k + 3 * k_row));
+  x[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  x[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  x[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  x[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 #else
 /* Four channels each of keys j, j + 4, ... side by side: turning 4 x 4 inside each quarter then does it. */
@@ -2171,8 +2478,8 @@ MHA__INLINE void MHA__FN(turn4)(float *out, size_t out_row, const float *in, siz
 #    define mha__unpacklo _mm256_unpacklo_ps
 #    define mha__unpackhi _mm256_unpackhi_ps
 #    define mha__shuffle  _mm256_shuffle_ps
-#  else
-#    define mha__quad(v, k, p) _mm512_maskz_insertf32x4(0xffff, v, _mm_loadu_ps(p), k)
+#  else /* a broadcast from memory under a mask needs no shuffle, as an insertion would */
+#    define mha__quad(v, k, p) _mm512_mask_broadcast_f32x4(v, (__mmask16)(0xf << 4 * (k)), _mm_loadu_ps(p))
 #    define mha__pair(p, row)  mha__quad(_mm512_castps128_ps512(_mm_loadu_ps(p)), 1, (p) + 4 * (row))
 #    define mha__three(p, row) mha__quad(mha__pair(p, row), 2, (p) + 8 * (row))
 #    define mha__quads(p, row) mha__quad(mha__three(p, row), 3, (p) + 12 * (row))
@@ -2180,15 +2487,15 @@ MHA__INLINE void MHA__FN(turn4)(float *out, size_t out_row, const float *in, siz
 #    define mha__unpackhi(a, b)   _mm512_maskz_unpackhi_ps(0xffff, a, b)
 #    define mha__shuffle(a, b, k) _mm512_maskz_shuffle_ps(0xffff, a, b, k)
 #  endif
-MHA__INLINE MHA__ATTR void MHA__FN(turn4)(float *out, size_t out_row, const float *in, size_t in_row) {
-  const mha__v a = mha__quads(in, in_row), b = mha__quads(in + in_row, in_row);
-  const mha__v c = mha__quads(in + 2 * in_row, in_row), d = mha__quads(in + 3 * in_row, in_row);
+MHA__INLINE MHA__ATTR void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
+  const mha__v a = mha__quads(k, k_row), b = mha__quads(k + k_row, k_row);
+  const mha__v c = mha__quads(k + 2 * k_row, k_row), d = mha__quads(k + 3 * k_row, k_row);
   const mha__v ab = mha__unpacklo(a, b), cd = mha__unpacklo(c, d);
   const mha__v ab2 = mha__unpackhi(a, b), cd2 = mha__unpackhi(c, d);
-  mha__store(out, mha__shuffle(ab, cd, 0x44));
-  mha__store(out + out_row, mha__shuffle(ab, cd, 0xee));
-  mha__store(out + 2 * out_row, mha__shuffle(ab2, cd2, 0x44));
-  mha__store(out + 3 * out_row, mha__shuffle(ab2, cd2, 0xee));
+  x[0] = mha__shuffle(ab, cd, 0x44);
+  x[1] = mha__shuffle(ab, cd, 0xee);
+  x[2] = mha__shuffle(ab2, cd2, 0x44);
+  x[3] = mha__shuffle(ab2, cd2, 0xee);
 }
 #  undef mha__quads
 #  undef mha__quad
@@ -2199,6 +2506,36 @@ MHA__INLINE MHA__ATTR void MHA__FN(turn4)(float *out, size_t out_row, const floa
 #  undef mha__shuffle
 #endif
 
+/* The first n lanes, the others 0; and storing only these.  n <= MHA__LANES */
+#if MHA__LANES == 16
+#  define mha__mask(n)              ((__mmask16)((1u << (n)) - 1))
+#  define mha__load_some(p, n)      _mm512_maskz_loadu_ps(mha__mask(n), p)
+#  define mha__store_some(p, a, n)  _mm512_mask_storeu_ps(p, mha__mask(n), a)
+#elif MHA__LANES == 8
+#  define mha__mask(n) \
+    _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#  define mha__load_some(p, n)      _mm256_maskload_ps(p, mha__mask(n))
+#  define mha__store_some(p, a, n)  _mm256_maskstore_ps(p, mha__mask(n), a)
+#elif MHA__LANES == 1
+#  define mha__load_some(p, n)      mha__load(p)
+#  define mha__store_some(p, a, n)  mha__store(p, a)
+#else
+#  define mha__load_some(p, n)      MHA__FN(load_some)(p, n)
+#  define mha__store_some(p, a, n)  MHA__FN(store_some)(p, a, n)
+MHA__NOINLINE MHA__ATTR mha__v MHA__FN(load_some)(const float *p, size_t n) {
+  float  some[MHA__LANES] = { 0 };
+  size_t k;
+  for (k = 0; k < n; k++) some[k] = p[k];
+  return mha__load(some);
+}
+MHA__NOINLINE MHA__ATTR void MHA__FN(store_some)(float *p, mha__v a, size_t n) {
+  float  some[MHA__LANES];
+  size_t k;
+  mha__store(some, a);
+  for (k = 0; k < n; k++) p[k] = some[k];
+}
+#endif
+
 /* The sum must be rounded to float even where registers hold more. */
 #ifdef MHA__EXCESS
 #  define MHA__ROUNDED volatile mha__v
@@ -2206,27 +2543,30 @@ MHA__INLINE MHA__ATTR void MHA__FN(turn4)(float *out, size_t out_row, const floa
 #  define MHA__ROUNDED mha__v
 #endif
 
+/* Rows that a tall tile keeps in registers, two vectors each: 16 registers hold 12 sums, 32 hold 16. */
+#if MHA__LANES == 16 || defined(MHA__NEON)
+#  define MHA__HEIGHT 8
+#  define mha__rows_tall(do_row) mha__rows_4(do_row) do_row(4) do_row(5) do_row(6) do_row(7)
+#elif MHA__LANES == 8
+#  define MHA__HEIGHT 6
+#  define mha__rows_tall(do_row) mha__rows_4(do_row) do_row(4) do_row(5)
+#else
+#  define MHA__HEIGHT 4
+#  define mha__rows_tall(do_row) mha__rows_4(do_row)
+#endif
+
 /* ---- Half two: the algorithm ---- */
 
-/* n lanes, the others 0; all from n = MHA__LANES on */
+/* Up to n lanes, the others 0. */
 MHA__INLINE MHA__ATTR mha__v MHA__FN(load_part)(const float *p, size_t n) {
-  float  some[MHA__LANES];
-  size_t k;
-  if (n >= MHA__LANES) return mha__load(p);
-  for (k = 0; k < MHA__LANES; k++) some[k] = k < n ? p[k] : 0.0f;
-  return mha__load(some);
+  return n >= MHA__LANES ? mha__load(p) : mha__load_some(p, n);
 }
 
 MHA__INLINE MHA__ATTR void MHA__FN(store_part)(float *p, mha__v a, size_t n) {
-  float  some[MHA__LANES];
-  size_t k;
-  if (n >= MHA__LANES) {
-    mha__store(p, a);
-    return;
-  }
-  mha__store(some, a);
-  for (k = 0; k < n; k++) p[k] = some[k];
+  if (n >= MHA__LANES) mha__store(p, a);
+  else mha__store_some(p, a, n);
 }
+
 
 /* a * b + c in the roundings of this instance */
 MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
@@ -2311,146 +2651,214 @@ static MHA__ATTR float MHA__FN(log)(float l) {
   return y + t;
 }
 
-/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows,
-   x < width and t < terms, where b[t][x] = b[t * t_step + x * x_step]; x_step is 1 unless MHA__LANES is.
+/* ---- The two products ----
 
-   Both products of attention are this one: scores (r query row, t channel, x key) and output (t key, x
-   channel). */
+   A tile keeps some rows of the result, V vectors wide, in registers while it runs through the terms.  Rows are
+   written out by macros, because compilers keep an array in registers only if no loop runs over it. */
 
-/* four rows of out, two vectors wide, stay in registers */
-static MHA__ATTR void MHA__FN(product_4x2)(float *out, size_t out_row, const float *a0, size_t a_row,
-                                           const float *b0, size_t t_step, size_t x_step, size_t terms,
-                                           int fresh) {
-  float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
-  const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row, *b1 = b0 + MHA__LANES * x_step;
-  mha__v       s00, s01, s10, s11, s20, s21, s30, s31;
-  size_t       t;
-  s00 = s01 = s10 = s11 = s20 = s21 = s30 = s31 = mha__set(0.0f);
-  if (!fresh) {
-    s00 = mha__load(out), s01 = mha__load(out + MHA__LANES);
-    s10 = mha__load(out1), s11 = mha__load(out1 + MHA__LANES);
-    s20 = mha__load(out2), s21 = mha__load(out2 + MHA__LANES);
-    s30 = mha__load(out3), s31 = mha__load(out3 + MHA__LANES);
+#define mha__rows_1(do_row)  do_row(0)
+#define mha__rows_4(do_row)  do_row(0) do_row(1) do_row(2) do_row(3)
+
+/* One vector may be a part of one, of `width` lanes; in tiles of several all are whole. */
+#define mha__load_tile(p)     (V > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
+#define mha__store_tile(p, a) do { if (V > 1) mha__store(p, a); else MHA__FN(store_part)(p, a, width); } while (0)
+
+/* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
+#define mha__begin_row(r)                                                                        \
+  s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * out_row);                          \
+  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + MHA__LANES);       \
+  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + 2 * MHA__LANES);   \
+  if (V > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + 3 * MHA__LANES);
+#define mha__fma_row(r)                                                                          \
+  y = mha__set(a[r * a_row + t]);                                                                \
+  s[r][0] = mha__fma(y, x[0], s[r][0]);                                                          \
+  if (V > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                               \
+  if (V > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                               \
+  if (V > 2) s[r][3] = mha__fma(y, x[3], s[r][3]);
+#define mha__end_row(r)                                                                          \
+  mha__store_tile(out + r * out_row, s[r][0]);                                                   \
+  if (V > 1) mha__store(out + r * out_row + MHA__LANES, s[r][1]);                                \
+  if (V > 2) mha__store(out + r * out_row + 2 * MHA__LANES, s[r][2]);                            \
+  if (V > 2) mha__store(out + r * out_row + 3 * MHA__LANES, s[r][3]);
+
+#define mha__product_tile(name, rows, vectors)                                                                  \
+  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
+                                             const float *b, size_t b_row, size_t width, size_t terms,       \
+                                             int fresh) {                                                    \
+    enum { V = vectors };                                                                                    \
+    mha__v s[8][4], x[4], y;                                                                                 \
+    size_t t;                                                                                                \
+    rows(mha__begin_row)                                                                                     \
+    for (t = 0; t < terms; t++, b += b_row) {                                                                \
+      x[0] = mha__load_tile(b);                                                                              \
+      if (V > 1) x[1] = mha__load(b + MHA__LANES);                                                           \
+      if (V > 2) x[2] = mha__load(b + 2 * MHA__LANES);                                                       \
+      if (V > 2) x[3] = mha__load(b + 3 * MHA__LANES);                                                       \
+      rows(mha__fma_row)                                                                                     \
+    }                                                                                                        \
+    rows(mha__end_row)                                                                                       \
   }
-  for (t = 0; t < terms; t++) {
-    const mha__v x0 = mha__load(b0 + t * t_step), x1 = mha__load(b1 + t * t_step);
-    mha__v       y = mha__set(a0[t]);
-    s00 = mha__fma(y, x0, s00);
-    s01 = mha__fma(y, x1, s01);
-    y = mha__set(a1[t]);
-    s10 = mha__fma(y, x0, s10);
-    s11 = mha__fma(y, x1, s11);
-    y = mha__set(a2[t]);
-    s20 = mha__fma(y, x0, s20);
-    s21 = mha__fma(y, x1, s21);
-    y = mha__set(a3[t]);
-    s30 = mha__fma(y, x0, s30);
-    s31 = mha__fma(y, x1, s31);
-  }
-  mha__store(out, s00);
-  mha__store(out + MHA__LANES, s01);
-  mha__store(out1, s10);
-  mha__store(out1 + MHA__LANES, s11);
-  mha__store(out2, s20);
-  mha__store(out2 + MHA__LANES, s21);
-  mha__store(out3, s30);
-  mha__store(out3 + MHA__LANES, s31);
-}
+mha__product_tile(product_tall, mha__rows_tall, 2)
+mha__product_tile(product_tall_part, mha__rows_tall, 1)
+mha__product_tile(product_4x2, mha__rows_4, 2)
+mha__product_tile(product_4x1, mha__rows_4, 1)
+mha__product_tile(product_1x4, mha__rows_1, 4)
+mha__product_tile(product_1x1, mha__rows_1, 1)
 
-/* four rows, one vector or a part of it */
-static MHA__ATTR void MHA__FN(product_4x1)(float *out, size_t out_row, const float *a0, size_t a_row,
-                                           const float *b, size_t t_step, size_t width, size_t terms,
-                                           int fresh) {
-  float *const out1 = out + out_row, *const out2 = out1 + out_row, *const out3 = out2 + out_row;
-  const float *a1 = a0 + a_row, *a2 = a1 + a_row, *a3 = a2 + a_row;
-  mha__v       s0, s1, s2, s3;
-  size_t       t;
-  s0 = s1 = s2 = s3 = mha__set(0.0f);
-  if (!fresh) {
-    s0 = MHA__FN(load_part)(out, width), s1 = MHA__FN(load_part)(out1, width);
-    s2 = MHA__FN(load_part)(out2, width), s3 = MHA__FN(load_part)(out3, width);
-  }
-  for (t = 0; t < terms; t++) {
-    const mha__v x = MHA__FN(load_part)(b + t * t_step, width);
-    s0 = mha__fma(mha__set(a0[t]), x, s0);
-    s1 = mha__fma(mha__set(a1[t]), x, s1);
-    s2 = mha__fma(mha__set(a2[t]), x, s2);
-    s3 = mha__fma(mha__set(a3[t]), x, s3);
-  }
-  MHA__FN(store_part)(out, s0, width);
-  MHA__FN(store_part)(out1, s1, width);
-  MHA__FN(store_part)(out2, s2, width);
-  MHA__FN(store_part)(out3, s3, width);
-}
-
-/* one row, two vectors */
-static MHA__ATTR void MHA__FN(product_1x2)(float *out, const float *a, const float *b0, size_t t_step,
-                                           size_t x_step, size_t terms, int fresh) {
-  const float *b1 = b0 + MHA__LANES * x_step;
-  mha__v       s0 = mha__set(0.0f), s1 = s0;
-  size_t       t;
-  if (!fresh) s0 = mha__load(out), s1 = mha__load(out + MHA__LANES);
-  for (t = 0; t < terms; t++) {
-    const mha__v y = mha__set(a[t]);
-    s0 = mha__fma(y, mha__load(b0 + t * t_step), s0);
-    s1 = mha__fma(y, mha__load(b1 + t * t_step), s1);
-  }
-  mha__store(out, s0);
-  mha__store(out + MHA__LANES, s1);
-}
-
-/* one row, one vector or a part of it */
-static MHA__ATTR void MHA__FN(product_1x1)(float *out, const float *a, const float *b, size_t t_step,
-                                           size_t width, size_t terms, int fresh) {
-  mha__v s = fresh ? mha__set(0.0f) : MHA__FN(load_part)(out, width);
-  size_t t;
-  for (t = 0; t < terms; t++)
-    s = mha__fma(mha__set(a[t]), MHA__FN(load_part)(b + t * t_step, width), s);
-  MHA__FN(store_part)(out, s, width);
-}
-
-static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row,
-                                       const float *b, size_t t_step, size_t x_step, size_t rows,
-                                       size_t width, size_t terms, int fresh) {
-  const size_t pairs = width - width % (2 * MHA__LANES);
-  size_t       r, x;
-  for (x = 0; x < width; x += x < pairs ? 2 * MHA__LANES : MHA__LANES) {
-    const float *const bx = b + x * x_step;
-    float             *o = out + x;
-    for (r = 0; r + 4 <= rows; r += 4, o += 4 * out_row)
-      if (x < pairs) MHA__FN(product_4x2)(o, out_row, a + r * a_row, a_row, bx, t_step, x_step, terms, fresh);
-      else MHA__FN(product_4x1)(o, out_row, a + r * a_row, a_row, bx, t_step, width - x, terms, fresh);
-    for (; r < rows; r++, o += out_row)
-      if (x < pairs) MHA__FN(product_1x2)(o, a + r * a_row, bx, t_step, x_step, terms, fresh);
-      else MHA__FN(product_1x1)(o, a + r * a_row, bx, t_step, width - x, terms, fresh);
+/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width
+   and t < terms: scores from a panel (r query row, t channel, x key), and output (t key, x channel). */
+static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b,
+                                       size_t b_row, size_t rows, size_t width, size_t terms, int fresh) {
+  const size_t one = MHA__LANES, two = 2 * one, four = 4 * one;
+  size_t       x, n, h;
+  for (; rows; rows -= h, out += h * out_row, a += h * a_row) {
+    /* tall tiles, but for two or three rows fours: two tiles of four are better than a tall one and singles */
+    const int tall = MHA__HEIGHT > 4 && rows >= MHA__HEIGHT && rows != MHA__HEIGHT + 2 && rows != MHA__HEIGHT + 3;
+    h = tall ? MHA__HEIGHT : rows >= 4 ? 4 : 1;
+    for (x = 0; x < width; x += n) {
+      const size_t left = width - x;
+      float       *o = out + x;
+      const float *bx = b + x;
+      n = h > 1 && left >= two ? two : h == 1 && left >= four ? four : one;
+      if (tall && n == two) MHA__FN(product_tall)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
+      else if (tall) MHA__FN(product_tall_part)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
+      else if (h == 4 && n == two) MHA__FN(product_4x2)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
+      else if (h == 4) MHA__FN(product_4x1)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
+      else if (n == four) MHA__FN(product_1x4)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
+      else MHA__FN(product_1x1)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
+    }
   }
 }
+
+/* The same for scores from keys where they lie, b[t][x] = k[x * k_row + t], turned on the way. */
+
+MHA__NOINLINE MHA__ATTR mha__v MHA__FN(turn1)(const float *k, size_t k_row, size_t keys) {
+  float  some[MHA__LANES] = { 0 };
+  size_t j;
+  for (j = 0; j < keys && j < MHA__LANES; j++) some[j] = k[j * k_row];
+  return mha__load(some);
+}
+
+/* turn4 of fewer keys: the other lanes are 0 */
+MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], const float *k, size_t k_row, size_t keys) {
+  float  some[4 * MHA__LANES];
+  size_t j, c;
+  for (c = 0; c < 4 * MHA__LANES; c++) some[c] = 0.0f;
+  for (j = 0; j < keys; j++)
+    for (c = 0; c < 4; c++) some[4 * j + c] = k[j * k_row + c];
+  MHA__FN(turn4)(x, some, 4);
+}
+
+#define mha__dot_channel(rows, c)                                                                            \
+  x[0] = x0[c];                                                                                              \
+  if (V > 1) x[1] = x1[c];                                                                                   \
+  rows(mha__fma_row)                                                                                         \
+  t++;
+#define mha__dot_tile(name, rows, vectors)                                                                      \
+  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
+                                             const float *k, size_t k_row, size_t width, size_t terms,       \
+                                             int fresh) {                                                    \
+    enum { V = vectors };                                                                                    \
+    const float *const k1 = k + MHA__LANES * k_row;                                                          \
+    mha__v             s[8][4], x[4], x0[4], x1[4], y;                                                       \
+    size_t             t = 0;                                                                                \
+    rows(mha__begin_row)                                                                                     \
+    while (t + 4 <= terms) {                                                                                 \
+      if (V > 1 || width >= MHA__LANES) MHA__FN(turn4)(x0, k + t, k_row);                                    \
+      else MHA__FN(turn4_some)(x0, k + t, k_row, width);                                                     \
+      if (V > 1) MHA__FN(turn4)(x1, k1 + t, k_row);                                                          \
+      mha__dot_channel(rows, 0)                                                                              \
+      mha__dot_channel(rows, 1)                                                                              \
+      mha__dot_channel(rows, 2)                                                                              \
+      mha__dot_channel(rows, 3)                                                                              \
+    }                                                                                                        \
+    while (t < terms) {                                                                                      \
+      x0[0] = MHA__FN(turn1)(k + t, k_row, width);                                                           \
+      if (V > 1) x1[0] = MHA__FN(turn1)(k1 + t, k_row, MHA__LANES);                                          \
+      mha__dot_channel(rows, 0)                                                                              \
+    }                                                                                                        \
+    rows(mha__end_row)                                                                                       \
+  }
+mha__dot_tile(dot_4x2, mha__rows_4, 2)
+mha__dot_tile(dot_4x1, mha__rows_4, 1)
+mha__dot_tile(dot_1x2, mha__rows_1, 2)
+mha__dot_tile(dot_1x1, mha__rows_1, 1)
+
+static MHA__ATTR void MHA__FN(dot)(float *out, size_t out_row, const float *a, size_t a_row, const float *k,
+                                   size_t k_row, size_t rows, size_t keys, size_t terms, int fresh) {
+  const size_t one = MHA__LANES, two = 2 * one;
+  size_t       x, r, n, h;
+  for (x = 0; x < keys; x += n) {
+    n = keys - x < two ? one : two;
+    if (keys - x < one && x >= one && fresh) x = keys - one; /* some keys once more, rather than a part */
+    for (r = 0; r < rows; r += h) {
+      float       *o = out + r * out_row + x;
+      const float *ar = a + r * a_row, *kx = k + x * k_row;
+      h = rows - r < 4 ? 1 : 4;
+      if (n < two && h == 4) MHA__FN(dot_4x1)(o, out_row, ar, a_row, kx, k_row, keys - x, terms, fresh);
+      else if (n < two) MHA__FN(dot_1x1)(o, out_row, ar, a_row, kx, k_row, keys - x, terms, fresh);
+      else if (h == 4) MHA__FN(dot_4x2)(o, out_row, ar, a_row, kx, k_row, one, terms, fresh);
+      else MHA__FN(dot_1x2)(o, out_row, ar, a_row, kx, k_row, one, terms, fresh);
+    }
+  }
+}
+
+/* For a loop over channels: vector by vector, then what is left; do_some(c, n) takes n channels from c on. */
+#define mha__for_channels(c, count, do_some)                                      \
+  for (c = 0; c + MHA__LANES <= count; c += MHA__LANES) do_some(c, MHA__LANES);   \
+  if (c < count) do_some(c, count - c)
 
 /* out = factor * x */
 static MHA__ATTR void MHA__FN(scale)(float *out, const float *x, size_t n, float factor) {
-  size_t c;
-  for (c = 0; c < n; c += MHA__LANES) {
-    const mha__v a = MHA__FN(load_part)(x + c, n - c);
-    MHA__FN(store_part)(out + c, mha__mul(a, mha__set(factor)), n - c);
+  const mha__v f = mha__set(factor);
+  size_t       c;
+#define mha__scale_some(c, n) MHA__FN(store_part)(out + c, mha__mul(MHA__FN(load_part)(x + c, n), f), n)
+  mha__for_channels(c, n, mha__scale_some);
+}
+
+/* panel[c * panel_row + j] = k[j * k_row + c] for n channels of so many keys */
+static MHA__ATTR void MHA__FN(turn)(float *panel, size_t panel_row, const float *k, size_t k_row, size_t keys,
+                                    size_t n) {
+  size_t j, c, u;
+  for (j = 0; j < keys; j += MHA__LANES) {
+    const size_t some = mha__min(keys - j, MHA__LANES);
+    const float *kj = k + j * k_row;
+    float       *to = panel + j;
+    for (c = 0; c + 4 <= n && some == MHA__LANES; c += 4, to += 4 * panel_row) {
+      mha__v x[4];
+      MHA__FN(turn4)(x, kj + c, k_row);
+      mha__store(to, x[0]);
+      mha__store(to + panel_row, x[1]);
+      mha__store(to + 2 * panel_row, x[2]);
+      mha__store(to + 3 * panel_row, x[3]);
+    }
+    for (; c < n; c++, to += panel_row)
+      for (u = 0; u < some; u++) to[u] = kj[u * k_row + c];
   }
 }
 
-/* panel[j * n + c] = v[j * v_row + c] for n channels of `rows` rows */
-static MHA__ATTR void MHA__FN(copy)(float *panel, const float *v, size_t v_row, size_t rows, size_t n) {
-  size_t j, c;
-  for (j = 0; j < rows; j++)
-    for (c = 0; c < n; c += MHA__LANES)
-      MHA__FN(store_part)(panel + j * n + c, MHA__FN(load_part)(v + j * v_row + c, n - c), n - c);
-}
-
-/* panel[c * keys + j] = k[j * k_row + c] for n channels of `keys` keys, a multiple of MHA__LANES */
-static MHA__ATTR void MHA__FN(turn)(float *panel, const float *k, size_t k_row, size_t keys, size_t n) {
-  size_t j, c;
-  for (c = 0; c + 4 <= n; c += 4)
-    for (j = 0; j < keys; j += MHA__LANES)
-      MHA__FN(turn4)(panel + c * keys + j, keys, k + j * k_row + c, k_row);
-  for (; c < n; c++)
-    for (j = 0; j < keys; j++) panel[c * keys + j] = k[j * k_row + c];
+/* Rows of V as strips of panel_row channels, each `strip` floats after the one before; the last is filled up
+   with 0.  Returns whether all is finite. */
+static MHA__ATTR int MHA__FN(pack)(float *panel, size_t panel_row, size_t strip, const float *v, size_t v_row,
+                                   size_t rows, size_t n) {
+  const mha__v zero = mha__set(0.0f);
+  mha__v       bad = zero; /* x * 0 is NaN unless x is finite */
+  float        lane[MHA__LANES];
+  size_t       j, c, k;
+  int          finite = 1;
+  for (c = 0; c < n; c += MHA__LANES) {
+    const size_t some = mha__min(n - c, MHA__LANES);
+    const float *from = v + c;
+    float       *to = panel + c / panel_row * strip + c % panel_row;
+    for (j = 0; j < rows; j++, from += v_row, to += panel_row) {
+      const mha__v x = MHA__FN(load_part)(from, some);
+      bad = mha__fma(x, zero, bad);
+      mha__store(to, x);
+    }
+  }
+  mha__store(lane, bad);
+  for (k = 0; k < MHA__LANES; k++) finite &= mha__is_finite(lane[k]);
+  return finite;
 }
 
 /* Scores x0 .. x1 - 1 become logits in units of log2: key scale, soft cap, bias, ALiBi.  Works on whole
@@ -2494,39 +2902,29 @@ static MHA__ATTR void MHA__FN(shape)(float *s, size_t x0, size_t x1, const mha__
   }
 }
 
-/* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m); *m is the largest and *l the sum,
-   taken in 16 lanes and these added in halves.  A hidden logit, -inf, adds +0. */
-static MHA__ATTR void MHA__FN(softmax)(float *s, size_t g0, size_t g1, float *m, float *l) {
-  mha__v largest = mha__set(-MHA__FLT_MAX), by;
-  float  lane[MHA__PANEL];
-  size_t x, k, half;
-  for (x = g0; x < g1; x += MHA__LANES) {
-    const mha__v a = mha__load(s + x);
-    largest = mha__larger(a, largest);
-  }
-  mha__store(lane, largest);
-  for (k = 1; k < MHA__LANES; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
-  *m = lane[0];
-  by = mha__set(*m);
-  for (k = 0; k < MHA__PANEL; k += MHA__LANES) {
-    mha__v sum = mha__set(0.0f);
-    for (x = g0 + k; x < g1; x += MHA__PANEL) {
-      const mha__v p = MHA__FN(exp2)(mha__sub(mha__load(s + x), by));
-      mha__store(s + x, p);
-      sum = mha__add(sum, p);
-    }
-    mha__store(lane + k, sum);
-  }
-  for (half = MHA__PANEL / 2; half; half /= 2)
-    for (k = 0; k < half; k++) lane[k] = lane[k] + lane[k + half];
-  *l = lane[0];
+/* Add up the lanes, those LANES / 2 apart first; the largest lane; in every lane. */
+#define mha__add_swapped(swap)   a = mha__add(a, swap(a));
+#define mha__keep_swapped(swap)  b = swap(a), a = mha__larger(a, b);
+MHA__INLINE MHA__ATTR mha__v MHA__FN(total)(mha__v a) {
+  mha__swaps(mha__add_swapped)
+  return a;
+}
+MHA__INLINE MHA__ATTR mha__v MHA__FN(largest)(mha__v a) {
+  mha__v b = a;
+  mha__swaps(mha__keep_swapped)
+  return (void)b, a;
 }
 
 /* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for
-   the values. */
+   the values.  The first block is taken as it is: what folding it into nothing comes to. */
 static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
-  row->grew = m > row->m;
-  if (row->grew) {
+  row->fresh = !row->sees;
+  row->sees = 1;
+  row->grew = row->fresh || m > row->m;
+  if (row->fresh) {
+    row->l = l;
+    row->m = m;
+  } else if (row->grew) {
     row->e = MHA__FN(exp2_one)(row->m - m);
     row->l = MHA__FN(fma_one)(row->l, row->e, l);
     row->m = m;
@@ -2536,29 +2934,88 @@ static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   }
 }
 
+/* The sum of 2^(s - m) over a multiple of 16 logits, which become these: in 16 lanes, then these in halves. */
+MHA__INLINE MHA__ATTR float MHA__FN(exponentials)(float *s, size_t n, float m) {
+  const mha__v by = mha__set(m);
+  mha__v       lane[MHA__PANEL / MHA__LANES];
+  size_t       x, k, half;
+  for (k = 0; k < MHA__PANEL / MHA__LANES; k++) {
+    mha__v sum = mha__set(0.0f);
+    for (x = k * MHA__LANES; x < n; x += MHA__PANEL) {
+      const mha__v p = MHA__FN(exp2)(mha__sub(mha__load(s + x), by));
+      mha__store(s + x, p);
+      sum = mha__add(sum, p);
+    }
+    lane[k] = sum;
+  }
+  for (half = MHA__PANEL / MHA__LANES / 2; half; half /= 2)
+    for (k = 0; k < half; k++) lane[k] = mha__add(lane[k], lane[k + half]);
+  return mha__first(MHA__FN(total)(lane[0]));
+}
+
+/* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m), m being the largest of their row,
+   and fold into it; a hidden one, -inf, becomes +0.  Rows that see nothing of the block stay as they are. */
+static MHA__ATTR void MHA__FN(softmax)(mha__row *row, float *s, size_t rows, size_t g0, size_t g1) {
+  enum { AT_ONCE = 8 }; /* all maxima first, so that the exponentials need not wait for them */
+  float  m[AT_ONCE];
+  size_t r, k, n, x;
+  for (r = 0; r < rows; r += n, row += n, s += n * MHA__BLOCK) {
+    n = mha__min(rows - r, AT_ONCE);
+    for (k = 0; k < n; k++) {
+      const float *sk = s + k * MHA__BLOCK;
+      mha__v       largest = mha__set(-MHA__FLT_MAX);
+      for (x = g0; x < g1; x += MHA__LANES) {
+        const mha__v a = mha__load(sk + x);
+        largest = mha__larger(a, largest);
+      }
+      m[k] = mha__first(MHA__FN(largest)(largest));
+    }
+    for (k = 0; k < n; k++) {
+      const float l = MHA__FN(exponentials)(s + k * MHA__BLOCK + g0, g1 - g0, m[k]);
+      if (row[k].visible) MHA__FN(fold)(&row[k], m[k], l);
+    }
+  }
+}
+
 /* A sink is one more block: one logit, no value. */
 static MHA__ATTR void MHA__FN(fold_sink)(mha__row *row, float sink) {
   MHA__FN(fold)(row, MHA__FN(fma_one)(sink, MHA__LOG2E, 0.0f), 1.0f);
 }
 
-/* The values of the block last folded, n channels; `block` NULL means zeros. */
-static MHA__ATTR void MHA__FN(fold_values)(const mha__row *row, float *o, const float *block, size_t n) {
-  const mha__v e = mha__set(row->e);
-  size_t       c;
-  for (c = 0; c < n; c += MHA__LANES) {
-    const mha__v older = MHA__FN(load_part)(o + c, n - c);
-    const mha__v newer = block ? MHA__FN(load_part)(block + c, n - c) : mha__set(0.0f);
-    MHA__FN(store_part)(o + c, row->grew ? mha__fma(older, e, newer) : mha__fma(newer, e, older), n - c);
+/* The values of the block last folded, n channels of each row from c0 on.  After the last block they
+   are normalised: o *= 1 / l, with +0 for any zero. */
+static MHA__ATTR void MHA__FN(fold_values)(mha__row *row, size_t c0, const float *block, size_t block_row,
+                                           size_t rows, size_t n, int last) {
+  const mha__v zero = mha__set(0.0f);
+  size_t       r, c;
+  for (r = 0; r < rows; r++, row++, block += block_row) {
+    const mha__v e = mha__set(row->e), by = mha__set(1.0f / row->l);
+    float *const o = row->o + c0;
+    if (!row->visible) continue;
+    row->normal = last;
+#define mha__older(c, n)        MHA__FN(load_part)(o + c, n)
+#define mha__newer(c, n)        MHA__FN(load_part)(block + c, n)
+#define mha__keep_some(c, n)    MHA__FN(store_part)(o + c, mha__newer(c, n), n)
+#define mha__keep_normal(c, n)  MHA__FN(store_part)(o + c, mha__fma(mha__newer(c, n), by, zero), n)
+#define mha__grow_some(c, n)    MHA__FN(store_part)(o + c, mha__fma(mha__older(c, n), e, mha__newer(c, n)), n)
+#define mha__add_some(c, n)     MHA__FN(store_part)(o + c, mha__fma(mha__newer(c, n), e, mha__older(c, n)), n)
+#define mha__normal_some(c, n)  MHA__FN(store_part)(o + c, mha__fma(mha__older(c, n), by, zero), n)
+    if (row->fresh && last) {
+      mha__for_channels(c, n, mha__keep_normal);
+      continue;
+    }
+    if (row->fresh) { mha__for_channels(c, n, mha__keep_some); }
+    else if (row->grew) { mha__for_channels(c, n, mha__grow_some); }
+    else { mha__for_channels(c, n, mha__add_some); }
+    if (last) { mha__for_channels(c, n, mha__normal_some); }
   }
 }
 
 /* o *= r, with +0 for any zero */
 static MHA__ATTR void MHA__FN(normalise)(float *o, size_t n, float r) {
-  size_t c;
-  for (c = 0; c < n; c += MHA__LANES) {
-    const mha__v a = MHA__FN(load_part)(o + c, n - c);
-    MHA__FN(store_part)(o + c, mha__fma(a, mha__set(r), mha__set(0.0f)), n - c);
-  }
+  const mha__v by = mha__set(r), zero = mha__set(0.0f);
+  size_t       c;
+  mha__for_channels(c, n, mha__normal_some);
 }
 
 /* Logits become weights: w = 2^(w - m) r */
@@ -2576,9 +3033,10 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
 }
 
 static const mha__kernels MHA__FN(kernels) = {
-  MHA__NAME,          MHA__NUMERICS,  MHA__LANES,           MHA__FN(product),   MHA__FN(scale),
-  MHA__FN(copy),      MHA__FN(turn),  MHA__FN(shape),       MHA__FN(softmax),   MHA__FN(fold),
-  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(weigh), MHA__FN(log_sum)
+  MHA__NAME,      MHA__NUMERICS,    MHA__LANES,  MHA__HEIGHT,       MHA__FN(product), MHA__FN(dot),
+  MHA__FN(scale), MHA__FN(turn),    MHA__FN(pack),      MHA__FN(shape),   MHA__FN(softmax),
+  MHA__FN(fold),  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(weigh),
+  MHA__FN(log_sum)
 };
 
 #undef mha__v
@@ -2596,6 +3054,38 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef MHA__ROUNDED
 #undef MHA__NUMERICS
 #undef MHA__ISA
+#undef MHA__HEIGHT
+#undef mha__first
+#undef mha__swap1
+#undef mha__swap2
+#undef mha__swap4
+#undef mha__swap8
+#undef mha__swaps
+#undef mha__mask
+#undef mha__load_some
+#undef mha__store_some
+#undef mha__rows_1
+#undef mha__rows_4
+#undef mha__rows_tall
+#undef mha__load_tile
+#undef mha__store_tile
+#undef mha__begin_row
+#undef mha__fma_row
+#undef mha__end_row
+#undef mha__product_tile
+#undef mha__dot_channel
+#undef mha__dot_tile
+#undef mha__add_swapped
+#undef mha__for_channels
+#undef mha__scale_some
+#undef mha__older
+#undef mha__newer
+#undef mha__keep_some
+#undef mha__grow_some
+#undef mha__keep_normal
+#undef mha__add_some
+#undef mha__normal_some
+#undef mha__keep_swapped
 #undef MHA__NAME
 #undef MHA__LANES
 #undef MHA__ATTR
