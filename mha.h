@@ -460,6 +460,7 @@ MHADEF const char *mha_numerics(void);
 #      include <avxintrin.h>
 #      include <avx2intrin.h>
 #      include <fmaintrin.h>
+#      include <f16cintrin.h>
 #      include <avx512fintrin.h>
 #    elif defined(_MSC_VER)
 #      include <intrin.h>
@@ -525,14 +526,30 @@ MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
 MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
-/* Ask for memory before it is needed, into the second level of cache. */
+/* Ask for memory before it is needed, line by line. */
 MHA__INLINE void mha__prefetch(const void *p, size_t bytes) {
 #if defined(__GNUC__) && (defined(MHA__X86) || defined(MHA__NEON))
   size_t k;
-  for (k = 0; k < bytes; k += 64) __builtin_prefetch((const char *)p + k, 0, 2);
+  for (k = 0; k < bytes; k += 64) __builtin_prefetch((const char *)p + k);
 #else
   (void)p, (void)bytes;
 #endif
+}
+
+/* What will be needed next, to be asked for little by little while something else is worked on: so many rows
+   of `width` bytes, `step` bytes apart, of which `done` bytes of the first are asked for. */
+typedef struct {
+  const char *row;
+  size_t      rows, step, width, done, element; /* element: bytes of one number */
+} mha__ahead;
+
+MHA__INLINE void mha__ask(mha__ahead *next, size_t numbers) {
+  if (!next->rows) return;
+  mha__prefetch(next->row + next->done, numbers * next->element);
+  next->done += numbers * next->element;
+  if (next->done < next->width) return;
+  next->done = 0;
+  if (--next->rows) next->row += next->step;
 }
 
 static void mha__clear(void *p, size_t bytes) {
@@ -551,6 +568,85 @@ static size_t mha__plus(size_t a, size_t b) { return a > (size_t)-1 - b ? (size_
 static size_t mha__times(size_t a, size_t b) {
   if ((a | b) >> (4 * sizeof(size_t)) == 0) return a * b;
   return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
+}
+
+/* ---- Storage types ---- */
+
+/* Bytes and alignment (1 for all on AVR) of the elements, by mha_type; then those of size_t and ptrdiff_t. */
+typedef struct {
+  char  c;
+  float x;
+} mha__float_place;
+typedef struct {
+  char     c;
+  uint16_t x;
+} mha__half_place;
+typedef struct {
+  char   c;
+  size_t x;
+} mha__size_place;
+enum { MHA__SIZE_T = 4 };
+static const struct {
+  size_t bytes, align;
+} mha__element[5] = { { sizeof(float), offsetof(mha__float_place, x) },
+                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
+                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
+                      { 1, 1 },
+                      { sizeof(size_t), offsetof(mha__size_place, x) } };
+
+static float mha__f16(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
+  if (exponent == 31) return mha__from_bits(sign | 0x7f800000u | fraction << 13);
+  if (exponent == 0)
+    return mha__from_bits(sign | mha__bits((float)fraction * 5.96046448e-8f)); /* times 2^-24, exactly */
+  return mha__from_bits(sign | (exponent + 112u) << 23 | fraction << 13);
+}
+
+static uint16_t mha__to_f16(float x) {
+  const uint32_t u = mha__bits(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+  uint32_t       shift, m, half;
+  if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x1ffu)); /* NaN, made quiet */
+  if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);                     /* from 65520 on: infinity */
+  if (a >= 0x38800000u) {                                                      /* from 2^-14 on: normal */
+    m = a - ((uint32_t)112 << 23);
+    shift = 13;
+  } else { /* a multiple of 2^-24 */
+    shift = 126u - (a >> 23);
+    if (shift > 24) return (uint16_t)sign; /* below 2^-25 */
+    m = (a & 0x7fffffu) | 0x800000u;
+  }
+  half = (uint32_t)1 << (shift - 1);
+  return (uint16_t)(sign | (m + half - 1 + (m >> shift & 1u)) >> shift);
+}
+
+static uint16_t mha__to_bf16(float x) {
+  const uint32_t u = mha__bits(x);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40u);
+  return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+
+/* Four bytes, as they lie on the machines that have the instructions for it. */
+MHA__INLINE int mha__int(const char *p) {
+  const unsigned char *b = (const unsigned char *)p;
+  return (int)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
+}
+
+/* out[c] = x[c] as float, for n elements that begin at element `at` of x */
+MHA__NOINLINE void mha__widen(float *out, const void *x, int type, size_t at, size_t n) {
+  size_t c;
+  switch (type) {
+    case MHA_F32:
+      for (c = 0; c < n; c++) out[c] = ((const float *)x)[at + c];
+      break;
+    case MHA_F16:
+      for (c = 0; c < n; c++) out[c] = mha__f16(((const uint16_t *)x)[at + c]);
+      break;
+    case MHA_BF16:
+      for (c = 0; c < n; c++) out[c] = mha__from_bits((uint32_t)((const uint16_t *)x)[at + c] << 16);
+      break;
+    default:
+      for (c = 0; c < n; c++) out[c] = (float)((const signed char *)x)[at + c];
+  }
 }
 
 /* ---- What the kernels and the framework share ---- */
@@ -586,17 +682,32 @@ typedef struct {
   ptrdiff_t    distance; /* query position - position of key x0 */
 } mha__shaping;
 
+/* Rows of numbers of a storage type, `step` bytes apart. */
+typedef struct {
+  const char *p;
+  size_t      step;
+  int         type;
+} mha__rows;
+
+static mha__rows mha__floats(const float *p, size_t row) {
+  mha__rows rows;
+  rows.p = (const char *)p;
+  rows.step = row * sizeof *p;
+  rows.type = MHA_F32;
+  return rows;
+}
+
 /* One instance of the kernel template at the end of this file; what each function does stands there. */
 typedef struct {
   const char *isa, *numerics;
   size_t      lanes, height; /* floats per vector; rows of the tallest tile of `product` */
-  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b, size_t b_row,
-                  size_t rows, size_t width, size_t terms, int fresh);
-  void (*dot)(float *s, size_t s_row, const float *q, size_t q_row, const float *k, size_t k_row, size_t rows,
-              size_t keys, size_t n, int fresh);
+  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows b, size_t rows,
+                  size_t width, size_t terms, int fresh, mha__ahead *next);
+  void (*dot)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows k, size_t rows, size_t keys,
+              size_t terms, int fresh, mha__ahead *next);
   void (*scale)(float *out, const float *x, size_t n, float factor);
-  void (*turn)(float *panel, size_t panel_row, const float *k, size_t k_row, size_t keys, size_t n);
-  int (*pack)(float *panel, size_t panel_row, size_t strip, const float *v, size_t v_row, size_t rows, size_t n);
+  void (*turn)(float *panel, size_t panel_row, mha__rows k, size_t keys, size_t n);
+  int (*pack)(float *panel, size_t panel_row, size_t strip, mha__rows v, size_t rows, size_t n);
   void (*shape)(float *s, size_t x0, size_t x1, const mha__shaping *how);
   void (*softmax)(mha__row *row, float *s, size_t rows, size_t g0, size_t g1);
   void (*fold)(mha__row *row, float m, float l);
@@ -650,9 +761,9 @@ static float mha__soft_fma(float a, float b, float c) {
 #  define MHA__NAME  "avx2"
 #  define MHA__LANES 8
 #  ifdef MHA_NO_FMA
-#    define MHA__ATTR MHA__TARGET("avx2")
+#    define MHA__ATTR MHA__TARGET("avx2,f16c")
 #  else
-#    define MHA__ATTR MHA__TARGET("avx2,fma")
+#    define MHA__ATTR MHA__TARGET("avx2,fma,f16c")
 #  endif
 #  include MHA_FILE
 
@@ -695,14 +806,14 @@ static unsigned mha__xcr0(void) {
 #  endif
 }
 
-/* What the processor and the operating system have of AVX2 with FMA (1) and AVX-512F (2). */
+/* What the processor and the operating system have of AVX2 with FMA and F16C (1), and AVX-512F (2). */
 static int mha__x86_features(void) {
-  const unsigned fma_and_osxsave = 1u << 12 | 1u << 27;
+  const unsigned fma_osxsave_f16c = 1u << 12 | 1u << 27 | 1u << 29;
   unsigned       r[4], saved;
   mha__cpuid(0, r);
   if (r[0] < 7) return 0;
   mha__cpuid(1, r);
-  if ((r[2] & fma_and_osxsave) != fma_and_osxsave) return 0;
+  if ((r[2] & fma_osxsave_f16c) != fma_osxsave_f16c) return 0;
   saved = mha__xcr0();
   mha__cpuid(7, r);
   if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5)) return 0;
@@ -810,28 +921,6 @@ static float mha__inverse_sqrt(size_t n) {
     if ((root | bit) * (root | bit) <= quotient) root |= bit;
   return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
 }
-
-/* Bytes and alignment (1 for all on AVR) of the elements, by mha_type; then those of size_t and ptrdiff_t. */
-typedef struct {
-  char  c;
-  float x;
-} mha__float_place;
-typedef struct {
-  char     c;
-  uint16_t x;
-} mha__half_place;
-typedef struct {
-  char   c;
-  size_t x;
-} mha__size_place;
-enum { MHA__SIZE_T = 4 };
-static const struct {
-  size_t bytes, align;
-} mha__element[5] = { { sizeof(float), offsetof(mha__float_place, x) },
-                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
-                      { sizeof(uint16_t), offsetof(mha__half_place, x) },
-                      { 1, 1 },
-                      { sizeof(size_t), offsetof(mha__size_place, x) } };
 
 /* Strides as given or, all zero, those of packed (batch, len, heads, channels). */
 static mha_strides mha__packed(mha_strides s, size_t len, size_t heads, size_t channels) {
@@ -1140,57 +1229,6 @@ static void mha__see(mha__row *r, ptrdiff_t base, ptrdiff_t kv0) {
   }
 }
 
-/* ---- Storage types ---- */
-
-static float mha__from_f16(uint16_t h) {
-  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
-  if (exponent == 31) return mha__from_bits(sign | 0x7f800000u | fraction << 13);
-  if (exponent == 0)
-    return mha__from_bits(sign | mha__bits((float)fraction * 5.96046448e-8f)); /* times 2^-24, exactly */
-  return mha__from_bits(sign | (exponent + 112u) << 23 | fraction << 13);
-}
-
-static uint16_t mha__to_f16(float x) {
-  const uint32_t u = mha__bits(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-  uint32_t       shift, m, half;
-  if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (a >> 13 & 0x1ffu)); /* NaN, made quiet */
-  if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);                     /* from 65520 on: infinity */
-  if (a >= 0x38800000u) {                                                      /* from 2^-14 on: normal */
-    m = a - ((uint32_t)112 << 23);
-    shift = 13;
-  } else { /* a multiple of 2^-24 */
-    shift = 126u - (a >> 23);
-    if (shift > 24) return (uint16_t)sign; /* below 2^-25 */
-    m = (a & 0x7fffffu) | 0x800000u;
-  }
-  half = (uint32_t)1 << (shift - 1);
-  return (uint16_t)(sign | (m + half - 1 + (m >> shift & 1u)) >> shift);
-}
-
-static uint16_t mha__to_bf16(float x) {
-  const uint32_t u = mha__bits(x);
-  if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40u);
-  return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
-}
-
-/* out[c] = x[c] as float, for n elements that begin at element `at` of x */
-static void mha__widen(float *out, const void *x, int type, size_t at, size_t n) {
-  size_t c;
-  switch (type) {
-    case MHA_F32:
-      for (c = 0; c < n; c++) out[c] = ((const float *)x)[at + c];
-      break;
-    case MHA_F16:
-      for (c = 0; c < n; c++) out[c] = mha__from_f16(((const uint16_t *)x)[at + c]);
-      break;
-    case MHA_BF16:
-      for (c = 0; c < n; c++) out[c] = mha__from_bits((uint32_t)((const uint16_t *)x)[at + c] << 16);
-      break;
-    default:
-      for (c = 0; c < n; c++) out[c] = (float)((const signed char *)x)[at + c];
-  }
-}
-
 /* ---- A tile: query rows taken through the blocks together ----
 
    Two ways of working, chosen by mha__lay_out:
@@ -1198,7 +1236,7 @@ static void mha__widen(float *out, const void *x, int type, size_t at, size_t n)
    whole   many rows of one kv head.  K^T and V of a block are packed once, piece by piece as the rows come to
            see them, and serve all rows of the tile.  Scores are held for a stripe of some rows at a time.
    few     few rows, of one kv head or of several that lie side by side, or little scratch.  The tile is one
-           stripe, and K and V are read where they lie, or through `stage` if they are not float. */
+           stripe, and K and V are read where they lie. */
 
 typedef struct {
   const mha__call    *a;
@@ -1211,12 +1249,10 @@ typedef struct {
   size_t              q_width; /* channels of the scaled queries held at once: d_k if there is room */
   size_t              v_width; /* channels of V mixed at once: likewise d_v */
   size_t              panel;   /* whole: keys beside each other in a panel of K^T, channels in one of V */
-  size_t              s_keys, s_width; /* keys and channels in `stage` */
   mha__row           *row;     /* (rows) */
   float              *query;   /* (rows, q_width) scaled */
   float              *score;   /* (stripe, 128) then the exponentials */
   float              *mixed;   /* (stripe, v_width) one block's p v */
-  float              *stage;   /* (s_keys, s_width) keys or values made float; whole: it is `mixed` */
   float              *k_panel; /* whole: (128 / panel, d_k, panel) */
   float              *v_panel; /* whole: (v_width / panel, 128, panel) */
   mha__row            own[MHA__OWN];
@@ -1246,10 +1282,9 @@ static size_t mha__whole_bytes(const mha__call *a, size_t panel, size_t rows) {
 }
 
 /* The same in few mode at full width. */
-static size_t mha__few_bytes(const mha__call *a, size_t rows, size_t stage) {
-  const size_t width = mha__plus(a->d->d_k, a->d_v), row = rows > MHA__OWN ? sizeof(mha__row) : 0;
-  const size_t row_bytes = mha__plus(mha__times(mha__plus(width, MHA__BLOCK), sizeof(float)), row);
-  return mha__plus(mha__times(rows, row_bytes), mha__times(mha__times(stage, sizeof(float)), mha__max(a->d->d_k, a->d_v)));
+static size_t mha__few_bytes(const mha__call *a, size_t rows) {
+  const size_t width = mha__plus(mha__plus(a->d->d_k, a->d_v), MHA__BLOCK);
+  return mha__times(rows, mha__plus(mha__times(width, sizeof(float)), rows > MHA__OWN ? sizeof(mha__row) : 0));
 }
 
 /* Returns 0 if it does not pay or does not fit: a block's panels should serve two stripes at least. */
@@ -1268,11 +1303,9 @@ static int mha__lay_out_whole(mha__tile *t, float *f, size_t bytes) {
   t->score = f, f += t->stripe * MHA__BLOCK; /* all multiples of 64 bytes, for aligned vectors */
   t->k_panel = f, f += MHA__BLOCK * d_k;
   t->v_panel = f, f += MHA__BLOCK * t->v_width;
-  t->mixed = t->stage = f, f += t->stripe * t->v_width;
+  t->mixed = f, f += t->stripe * t->v_width;
   t->row = (mha__row *)(void *)f;
   t->query = (float *)(void *)(t->row + t->rows);
-  t->s_keys = panel;
-  t->s_width = mha__min(d_k, t->stripe * t->v_width / panel / 4 * 4);
   return 1;
 }
 
@@ -1287,29 +1320,22 @@ static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
   t->whole = 0;
   t->heads = 1;
   t->panel = mha__panel(t->kernels);
-  t->s_keys = a->d->k_type == MHA_F32 && a->d->v_type == MHA_F32 ? 0 : t->panel;
-  t->s_width = mha__max(d_k, d_v);
   t->q_width = d_k;
   t->v_width = d_v;
-  if (mha__few_bytes(a, n, t->s_keys) <= bytes) {
-    while (n < most && mha__few_bytes(a, n + 1, t->s_keys) <= bytes) n++;
+  if (mha__few_bytes(a, n) <= bytes) {
+    while (n < most && mha__few_bytes(a, n + 1) <= bytes) n++;
     if (beside && n > per_head) t->heads = n / per_head, n = t->heads * per_head;
   } else {
-    const size_t v_least = mha__min(d_v, 16);
+    const size_t least = MHA__BLOCK + mha__min(d_v, 16);
     if (!a->in_place) t->q_width = mha__min(d_k, 64);
-    t->s_width = mha__min(t->s_width, 16);
-    while (n > 1 && t->s_keys * t->s_width + n * (MHA__BLOCK + t->q_width + v_least) > left) n--;
-    if (t->s_keys * t->s_width + MHA__BLOCK + t->q_width + v_least > left) {
-      t->s_width = mha__min(t->s_width, 4);
-      t->q_width = mha__min(d_k, (left - t->s_keys * t->s_width - MHA__BLOCK - v_least) / 4 * 4);
-    }
-    t->v_width = (left - t->s_keys * t->s_width) / n - MHA__BLOCK - t->q_width;
+    while (n > 1 && n * (least + t->q_width) > left) n--;
+    if (least + t->q_width > left) t->q_width = (left - least) / 4 * 4;
+    t->v_width = left / n - MHA__BLOCK - t->q_width;
     t->v_width = t->v_width < d_v ? t->v_width / 16 * 16 : d_v;
   }
   t->rows = t->stripe = n;
   t->row = t->own;
   t->score = f, f += n * MHA__BLOCK;
-  t->stage = f, f += t->s_keys * t->s_width;
   if (n > MHA__OWN) t->row = (mha__row *)(void *)f, f = (float *)(void *)(t->row + n);
   t->mixed = f, f += n * t->v_width;
   t->query = f;
@@ -1319,7 +1345,7 @@ static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
 static size_t mha__wanted_bytes(const mha__call *a) {
   const size_t per_head = mha__head_rows(a), panel = mha__panel(mha__active());
   const size_t heads = per_head <= MHA__FEW ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
-  return per_head < MHA__MANY ? mha__few_bytes(a, heads * per_head, panel)
+  return per_head < MHA__MANY ? mha__few_bytes(a, heads * per_head)
                               : mha__whole_bytes(a, panel, mha__min(per_head, MHA__ROWS));
 }
 
@@ -1371,6 +1397,26 @@ static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) {
   return (size_t)(base - t->at.kv0 + (ptrdiff_t)x);
 }
 
+/* K or V of a kv head from key j and channel c on. */
+static mha__rows mha__k_rows(const mha__tile *t, size_t kv_head, size_t j, size_t c) {
+  const mha_desc *d = t->a->d;
+  const size_t    bytes = mha__element[d->k_type].bytes;
+  mha__rows       rows;
+  rows.p = (const char *)d->k + bytes * (mha__at(t->a->k, t->b, kv_head, j) + c);
+  rows.step = bytes * (size_t)t->a->k.row;
+  rows.type = d->k_type;
+  return rows;
+}
+static mha__rows mha__v_rows(const mha__tile *t, size_t kv_head, size_t j, size_t c) {
+  const mha_desc *d = t->a->d;
+  const size_t    bytes = mha__element[d->v_type].bytes;
+  mha__rows       rows;
+  rows.p = (const char *)d->v + bytes * (mha__at(t->a->v, t->b, kv_head, j) + c);
+  rows.step = bytes * (size_t)t->a->v.row;
+  rows.type = d->v_type;
+  return rows;
+}
+
 /* Rows r0 .. r0 + n - 1 of the tile in the block that begins at position base, and the keys x0 .. x1 - 1 of it
    from the first to the last that one of them sees. */
 typedef struct {
@@ -1397,24 +1443,15 @@ static mha__keys mha__existing(const mha__tile *t, ptrdiff_t base, size_t x, siz
 /* whole: the panel of K^T that begins with key x, packed if it is not yet; lanes of keys that do not exist are
    0. */
 static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
-  const mha__call *a = t->a;
-  const size_t     d_k = a->d->d_k, row = (size_t)a->k.row;
-  float *const     panel = t->k_panel + x * d_k;
-  const uint32_t   piece = (uint32_t)1 << x / MHA__PANEL;
+  const size_t   d_k = t->a->d->d_k;
+  float *const   panel = t->k_panel + x * d_k;
+  const uint32_t piece = (uint32_t)1 << x / MHA__PANEL;
   if (!(t->k_ready & piece)) {
     const mha__keys keys = mha__existing(t, base, x, t->panel);
-    const size_t    from = mha__at(a->k, t->b, t->kv_head, mha__key_index(t, base, keys.x0)), n = keys.x1 - keys.x0;
-    size_t          c, j;
+    const size_t    n = keys.x1 - keys.x0;
     if (n < t->panel) mha__fill(panel, d_k * t->panel, 0.0f);
-    if (a->d->k_type == MHA_F32) {
-      t->kernels->turn(panel + (keys.x0 - x), t->panel, (const float *)a->d->k + from, row, n, d_k);
-    } else {
-      for (c = 0; c < d_k; c += t->s_width) {
-        const size_t some = mha__min(t->s_width, d_k - c);
-        for (j = 0; j < n; j++) mha__widen(t->stage + j * some, a->d->k, a->d->k_type, from + j * row + c, some);
-        t->kernels->turn(panel + c * t->panel + (keys.x0 - x), t->panel, t->stage, some, n, some);
-      }
-    }
+    t->kernels->turn(panel + (keys.x0 - x), t->panel,
+                     mha__k_rows(t, t->kv_head, mha__key_index(t, base, keys.x0), 0), n, d_k);
     t->k_ready |= piece;
   }
   return panel;
@@ -1423,44 +1460,58 @@ static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
 /* Stage "dot": score[row][x] = sum over channels of scaled query times key. */
 static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
   const size_t d_k = t->a->d->d_k;
+  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   size_t       x;
   for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel)
-    t->kernels->product(t->score + x, MHA__BLOCK, t->query + s->r0 * d_k, d_k, mha__k_panel(t, s->base, x), t->panel,
-                        s->n, mha__min(t->panel, s->g1 - x), d_k, 1);
+    t->kernels->product(t->score + x, MHA__BLOCK, t->query + s->r0 * d_k, d_k,
+                        mha__floats(mha__k_panel(t, s->base, x), t->panel), s->n,
+                        mha__min(t->panel, s->g1 - x), d_k, 1, &none);
+}
+
+/* few: the key after x .. x + panel - 1 of the tile's h-th head is the same of the next head, or the next of the
+   first one.  Returns how many follow there. */
+static size_t mha__after(const mha__tile *t, const mha__stripe *s, size_t x, size_t *h, size_t *j) {
+  *j = mha__key_index(t, s->base, x);
+  if ((++*h) * t->per_head >= t->n) *h = 0, *j += t->panel;
+  return *j < t->at.len ? mha__min(t->panel, t->at.len - *j) : 0;
+}
+
+/* The first n numbers of so many rows, to be asked for. */
+static mha__ahead mha__ahead_of(mha__rows rows, size_t count, size_t n) {
+  mha__ahead next;
+  next.row = rows.p;
+  next.rows = count;
+  next.step = rows.step;
+  next.element = mha__element[rows.type].bytes;
+  next.width = next.element * n;
+  next.done = 0;
+  return next;
 }
 
 /* few: the same for n channels from c on */
 static void mha__dot_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n) {
-  const mha__call *a = t->a;
-  const int        direct = a->d->k_type == MHA_F32;
-  const size_t     row = (size_t)a->k.row, step = direct && t->n == t->per_head ? MHA__BLOCK : t->panel;
-  const float     *q = t->q_width < a->d->d_k ? t->query : t->query + c;
-  size_t           x, h, j;
-  for (x = s->x0; x < s->x1; x += step) {
-    const size_t keys = mha__min(step, s->x1 - x);
+  const float *q = t->q_width < t->a->d->d_k ? t->query : t->query + c;
+  size_t       x, h;
+  for (x = s->x0; x < s->x1; x += t->panel)
     for (h = 0; h * t->per_head < t->n; h++) {
-      const size_t from = mha__at(a->k, t->b, t->kv_head + h, mha__key_index(t, s->base, x)) + c;
-      const size_t r = h * t->per_head;
-      const float *k = (const float *)a->d->k + from;
-      if (!direct) {
-        for (j = 0; j < keys; j++) mha__widen(t->stage + j * n, a->d->k, a->d->k_type, from + j * row, n);
-        k = t->stage;
-      }
-      t->kernels->dot(t->score + r * MHA__BLOCK + x, MHA__BLOCK, q + r * t->q_width, t->q_width, k,
-                      direct ? row : n, t->per_head, keys, n, c == 0);
+      const size_t    r = h * t->per_head;
+      const mha__rows k = mha__k_rows(t, t->kv_head + h, mha__key_index(t, s->base, x), c);
+      size_t          then = h, j, count = mha__after(t, s, x, &then, &j);
+      mha__ahead      next = mha__ahead_of(count ? mha__k_rows(t, t->kv_head + then, j, c) : k, count, n);
+      t->kernels->dot(t->score + r * MHA__BLOCK + x, MHA__BLOCK, q + r * t->q_width, t->q_width, k, t->per_head,
+                      mha__min(t->panel, s->x1 - x), n, c == 0, &next);
     }
-  }
 }
 
 static void mha__dot(mha__tile *t, const mha__stripe *s) {
-  const size_t d_k = t->a->d->d_k, most = t->s_keys ? mha__min(t->q_width, t->s_width) : t->q_width;
+  const size_t d_k = t->a->d->d_k;
   size_t       c, r;
   if (t->whole) {
     mha__dot_whole(t, s);
     return;
   }
-  for (c = 0; c < d_k; c += most) {
-    const size_t n = mha__min(most, d_k - c);
+  for (c = 0; c < d_k; c += t->q_width) {
+    const size_t n = mha__min(t->q_width, d_k - c);
     if (t->q_width < d_k)
       for (r = 0; r < t->n; r++)
         t->kernels->scale(t->query + r * t->q_width, t->row[r].q + c, n, t->a->q_factor);
@@ -1508,21 +1559,35 @@ static void mha__scale_weights(const mha__tile *t, const mha__stripe *s, size_t 
       p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, kv_head, mha__key_index(t, s->base, x))];
 }
 
-/* out[row][c] += p v over the keys x .. x + count - 1, row by row and only those that it sees, for n rows of
-   the stripe from row r on; row x of V is at v. */
-static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, float *out, size_t r, size_t rows,
-                             const float *v, size_t v_row, size_t x, size_t count, size_t n) {
-  const size_t x1 = x + count;
-  size_t       end, k, y;
-  for (k = r; k < r + rows; k++)
-    for (y = x; y < x1; y = end) {
-      const mha__row *row = &t->row[s->r0 + k];
-      const int       sees = mha__sees(row, y);
-      for (end = y + 1; end < x1 && mha__sees(row, end) == sees; end++) {}
+/* Keys x .. x + count - 1 of the block, n of whose channels begin at v, as mixed into the rows r .. r + rows - 1
+   of the stripe. */
+typedef struct {
+  float    *out;
+  size_t    r, rows;
+  mha__rows v;
+  size_t    x, count, n;
+  int       finite, fresh;
+} mha__piece;
+
+/* Row by row, and of each only the keys that it sees. */
+static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha__piece *m) {
+  const size_t x1 = m->x + m->count;
+  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
+  size_t       x, end, r;
+  for (r = m->r; r < m->r + m->rows; r++) {
+    const mha__row *row = &t->row[s->r0 + r];
+    float *const    out = m->out + r * t->v_width;
+    if (m->fresh) mha__fill(out, m->n, 0.0f);
+    for (x = m->x; x < x1; x = end) {
+      const int sees = mha__sees(row, x);
+      mha__rows v = m->v;
+      v.p += (x - m->x) * v.step;
+      for (end = x + 1; end < x1 && mha__sees(row, end) == sees; end++) {}
       if (sees)
-        t->kernels->product(out + k * t->v_width, t->v_width, t->score + k * MHA__BLOCK + y, MHA__BLOCK,
-                            v + (y - x) * v_row, v_row, 1, n, end - y, 0);
+        t->kernels->product(out, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK, v, 1, m->n, end - x, 0,
+                            &none);
     }
+  }
 }
 
 /* Stage "mix": mixed[row][c] = sum of p v over the keys of the stripe.
@@ -1530,108 +1595,100 @@ static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, float *ou
    A hidden key has p = 0 and adds p v = +-0, which cannot be seen in the output: unless v is NaN or
    infinite.  So where a row hides keys V is looked through, while it is packed if it is, and what is not
    finite is mixed row by row. */
-static void mha__mix_piece(mha__tile *t, const mha__stripe *s, float *out, size_t r, size_t rows, const float *v,
-                           size_t v_row, size_t x, size_t count, size_t n, int finite, int fresh) {
-  size_t k;
-  if (finite) {
-    t->kernels->product(out + r * t->v_width, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK, v, v_row, rows, n,
-                        count, fresh);
-    return;
-  }
-  if (fresh)
-    for (k = r; k < r + rows; k++) mha__fill(out + k * t->v_width, n, 0.0f);
-  mha__mix_visible(t, s, out, r, rows, v, v_row, x, count, n);
+static void mha__mix_piece(mha__tile *t, const mha__stripe *s, const mha__piece *m, mha__ahead *next) {
+  if (m->finite)
+    t->kernels->product(m->out + m->r * t->v_width, t->v_width, t->score + m->r * MHA__BLOCK + m->x, MHA__BLOCK,
+                        m->v, m->rows, m->n, m->count, m->fresh, next);
+  else mha__mix_visible(t, s, m);
 }
 
 /* whole: pack what the stripe needs of V */
 static void mha__pack_values(mha__tile *t, const mha__stripe *s) {
-  const mha__call *a = t->a;
-  const size_t     row = (size_t)a->v.row, d_v = a->d_v, strip = MHA__BLOCK * t->panel;
-  size_t           x, j;
+  size_t x;
   for (x = s->g0; x < s->g1; x += MHA__PANEL) {
     const uint32_t  piece = (uint32_t)1 << x / MHA__PANEL;
     const mha__keys keys = mha__existing(t, s->base, x, MHA__PANEL);
-    const size_t    from = mha__at(a->v, t->b, t->kv_head, mha__key_index(t, s->base, keys.x0)), n = keys.x1 - keys.x0;
-    float          *panel = t->v_panel + keys.x0 * t->panel;
-    int             finite = 1;
     if (t->v_ready & piece) continue;
-    if (a->d->v_type == MHA_F32) {
-      finite = t->kernels->pack(panel, t->panel, strip, (const float *)a->d->v + from, row, n, d_v);
-    } else {
-      for (j = 0; j < n; j++, panel += t->panel) {
-        mha__widen(t->stage, a->d->v, a->d->v_type, from + j * row, d_v);
-        finite &= t->kernels->pack(panel, t->panel, strip, t->stage, 0, 1, d_v);
-      }
-    }
+    if (!t->kernels->pack(t->v_panel + keys.x0 * t->panel, t->panel, MHA__BLOCK * t->panel,
+                          mha__v_rows(t, t->kv_head, mha__key_index(t, s->base, keys.x0), 0), keys.x1 - keys.x0,
+                          t->a->d_v))
+      t->v_bad |= piece;
     t->v_ready |= piece;
-    if (!finite) t->v_bad |= piece;
   }
 }
 
 /* V is packed unless one stripe is all that will read it. */
 static void mha__mix_whole(mha__tile *t, const mha__stripe *s) {
-  const mha__call *a = t->a;
-  const int        direct = a->d->v_type == MHA_F32 && t->n == s->n && !s->ragged;
-  const size_t     lanes = t->kernels->lanes, row = (size_t)a->v.row;
-  const float     *v;
-  int              finite = 1;
-  size_t           c, n;
-  if (direct) {
-    v = (const float *)a->d->v + mha__at(a->v, t->b, t->kv_head, mha__key_index(t, s->base, s->x0));
-    mha__mix_piece(t, s, t->mixed, 0, s->n, v, row, s->x0, s->x1 - s->x0, a->d_v, 1, 1);
+  const size_t d_v = t->a->d_v;
+  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
+  mha__piece   m;
+  size_t       c;
+  m.r = 0, m.rows = s->n;
+  m.x = s->x0, m.count = s->x1 - s->x0;
+  m.fresh = m.finite = 1;
+  if (t->a->d->v_type == MHA_F32 && t->n == s->n && !s->ragged) {
+    m.out = t->mixed;
+    m.n = d_v;
+    m.v = mha__v_rows(t, t->kv_head, mha__key_index(t, s->base, s->x0), 0);
+    mha__mix_piece(t, s, &m, &none);
     return;
   }
   mha__pack_values(t, s);
-  if (s->ragged) finite = !(t->v_bad & mha__pieces(s->x0, s->x1));
-  for (c = 0; c < a->d_v; c += t->panel) {
-    n = mha__min(t->panel, mha__round_up(a->d_v - c, lanes));
-    v = t->v_panel + c * MHA__BLOCK + s->x0 * t->panel;
-    mha__mix_piece(t, s, t->mixed + c, 0, s->n, v, t->panel, s->x0, s->x1 - s->x0, n, finite, 1);
+  if (s->ragged) m.finite = !(t->v_bad & mha__pieces(s->x0, s->x1));
+  for (c = 0; c < d_v; c += t->panel) {
+    m.out = t->mixed + c;
+    m.n = mha__min(t->panel, mha__round_up(d_v - c, t->kernels->lanes));
+    m.v = mha__floats(t->v_panel + c * MHA__BLOCK + s->x0 * t->panel, t->panel);
+    mha__mix_piece(t, s, &m, &none);
   }
 }
 
-static int mha__all_finite(const float *v, size_t row, size_t rows, size_t n) {
-  size_t   k, c;
-  uint32_t bad = 0;
-  for (k = 0; k < rows; k++)
-    for (c = 0; c < n; c++) bad |= (uint32_t)!mha__is_finite(v[k * row + c]);
-  return !bad;
+static int mha__all_finite(mha__rows v, size_t rows, size_t n) {
+  int finite = 1;
+  for (; rows; rows--, v.p += v.step) {
+    size_t c, k;
+    for (c = 0; c < n; c += 16) {
+      float        some[16];
+      const size_t m = mha__min(n - c, 16);
+      mha__widen(some, v.p, v.type, c, m);
+      for (k = 0; k < m; k++) finite &= mha__is_finite(some[k]);
+    }
+  }
+  return finite;
 }
 
 /* few: n channels from c on */
 static void mha__mix_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n) {
-  const mha__call *a = t->a;
-  const int        direct = a->d->v_type == MHA_F32;
-  const size_t     row = (size_t)a->v.row, step = t->panel;
-  size_t           x, h, j;
-  for (x = s->x0; x < s->x1; x += step) {
-    const size_t keys = mha__min(step, s->x1 - x);
+  mha__piece m;
+  size_t     h;
+  m.out = t->mixed;
+  m.rows = t->per_head;
+  m.n = n;
+  for (m.x = s->x0; m.x < s->x1; m.x += t->panel)
     for (h = 0; h * t->per_head < t->n; h++) {
-      const size_t from = mha__at(a->v, t->b, t->kv_head + h, mha__key_index(t, s->base, x)) + c;
-      const float *v = (const float *)a->d->v + from;
-      size_t       v_row = row;
-      if (!direct) {
-        for (j = 0; j < keys; j++) mha__widen(t->stage + j * n, a->d->v, a->d->v_type, from + j * row, n);
-        v = t->stage;
-        v_row = n;
-      }
-      mha__mix_piece(t, s, t->mixed, h * t->per_head, t->per_head, v, v_row, x, keys, n,
-                     !s->ragged || mha__all_finite(v, v_row, keys, n), x == s->x0);
+      size_t     then = h, j, count = mha__after(t, s, m.x, &then, &j);
+      mha__ahead next;
+      m.r = h * t->per_head;
+      m.count = mha__min(t->panel, s->x1 - m.x);
+      m.v = mha__v_rows(t, t->kv_head + h, mha__key_index(t, s->base, m.x), c);
+      m.finite = !s->ragged || mha__all_finite(m.v, m.count, n);
+      m.fresh = m.x == s->x0;
+      next = mha__ahead_of(count ? mha__v_rows(t, t->kv_head + then, j, c) : m.v, count, n);
+      mha__mix_piece(t, s, &m, &next);
     }
-  }
 }
 
 /* Stages "mix" and "fold": o of each row takes in this block's p v. */
 static void mha__mix(mha__tile *t, const mha__stripe *s) {
-  const size_t d_v = t->a->d_v, most = t->s_keys ? mha__min(t->v_width, t->s_width) : t->v_width;
+  const size_t d_v = t->a->d_v;
   size_t       c;
   if (t->whole) {
     mha__mix_whole(t, s);
     t->kernels->fold_values(t->row + s->r0, 0, t->mixed, t->v_width, s->n, d_v, s->last);
     return;
   }
-  for (c = 0; c < d_v; c += most) {
-    const size_t n = mha__min(most, d_v - c);
+  for (c = 0; c < d_v; c += t->v_width) {
+    const size_t n = mha__min(t->v_width, d_v - c);
     mha__mix_few(t, s, c, n);
     t->kernels->fold_values(t->row, c, t->mixed, t->v_width, s->n, n, s->last);
   }
@@ -1679,14 +1736,13 @@ static void mha__attend_stripe(mha__tile *t, mha__stripe *s) {
 
 /* Ask for keys x0 .. x1 - 1 of a block and their values; returns x1. */
 static size_t mha__prefetch_keys(const mha__tile *t, ptrdiff_t base, size_t x0, size_t x1) {
-  const mha_desc *d = t->a->d;
   const mha__keys keys = mha__existing(t, base, x0, x1 - x0);
-  const size_t    k_bytes = mha__element[d->k_type].bytes, v_bytes = mha__element[d->v_type].bytes;
   size_t          x;
   for (x = keys.x0; x < keys.x1; x++) {
-    const size_t j = mha__key_index(t, base, x);
-    mha__prefetch((const char *)d->k + k_bytes * mha__at(t->a->k, t->b, t->kv_head, j), k_bytes * d->d_k);
-    mha__prefetch((const char *)d->v + v_bytes * mha__at(t->a->v, t->b, t->kv_head, j), v_bytes * t->a->d_v);
+    const mha__rows k = mha__k_rows(t, t->kv_head, mha__key_index(t, base, x), 0);
+    const mha__rows v = mha__v_rows(t, t->kv_head, mha__key_index(t, base, x), 0);
+    mha__prefetch(k.p, mha__element[k.type].bytes * t->a->d->d_k);
+    mha__prefetch(v.p, mha__element[v.type].bytes * t->a->d_v);
   }
   return x1;
 }
@@ -2450,46 +2506,102 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
-/* x[c] = channel c of MHA__LANES keys, for 4 channels */
-#if MHA__LANES == 1
-MHA__INLINE void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
-  (void)k_row;
-  x[0] = k[0], x[1] = k[1], x[2] = k[2], x[3] = k[3];
-}
-#elif defined(MHA__NEON)
-MHA__INLINE void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
-  const float32x4x2_t a = vtrnq_f32(vld1q_f32(k), vld1q_f32(k + k_row));
-  const float32x4x2_t b = vtrnq_f32(vld1q_f32(k + 2 * k_row), vld1q_f32(k + 3 * k_row));
-  x[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
-  x[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
-  x[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
-  x[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
-}
+/* MHA__LANES numbers of another type; and four of each of the keys 0, 4, 8 and 12, as many as fill a vector */
+#if MHA__LANES == 16
+#  define mha__i128(p)      _mm_loadu_si128((const __m128i *)(const void *)(p))
+#  define mha__i256(p)      _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#  define mha__from_f16(a)  _mm512_maskz_cvtph_ps(0xffff, a)
+#  define mha__from_bf16(a) \
+    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, a), 16))
+#  define mha__from_s8(a)   _mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_cvtepi8_epi32(0xffff, a))
+#  define mha__load_f16(p)  mha__from_f16(mha__i256(p))
+#  define mha__load_bf16(p) mha__from_bf16(mha__i256(p))
+#  define mha__load_s8(p)   mha__from_s8(mha__i128(p))
+/* a broadcast from memory under a mask needs no shuffle, as an insertion would */
+#  define mha__quad(v, k, p) _mm512_mask_broadcast_f32x4(v, (__mmask16)(0xf << 4 * (k)), mha__four(p))
+#  define mha__four(p)       _mm_loadu_ps((const float *)(const void *)(p))
+#  define mha__quads(p, step) \
+    mha__quad(mha__quad(mha__quad(_mm512_castps128_ps512(mha__four(p)), 1, (p) + 4 * (step)), 2, \
+                        (p) + 8 * (step)), 3, (p) + 12 * (step))
+#  define mha__two(p, step)  _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p)), \
+                                                _mm_loadl_epi64((const __m128i *)(const void *)((p) + 4 * (step))))
+#  define mha__quads_16(p, step) \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(mha__two(p, step)), mha__two((p) + 8 * (step), step), 1)
+#  define mha__quads_8(p, step) _mm_unpacklo_epi64(mha__two_8(p, step), mha__two_8((p) + 8 * (step), step))
+#  define mha__two_8(p, step) \
+    _mm_unpacklo_epi32(_mm_cvtsi32_si128(mha__int(p)), _mm_cvtsi32_si128(mha__int((p) + 4 * (step))))
+#elif MHA__LANES == 8
+#  define mha__i128(p)      _mm_loadu_si128((const __m128i *)(const void *)(p))
+#  define mha__from_f16(a)  _mm256_cvtph_ps(a)
+#  define mha__from_bf16(a) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(a), 16))
+#  define mha__from_s8(a)   _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(a))
+#  define mha__load_f16(p)  mha__from_f16(mha__i128(p))
+#  define mha__load_bf16(p) mha__from_bf16(mha__i128(p))
+#  define mha__load_s8(p)   mha__from_s8(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+#  define mha__four(p)      _mm_loadu_ps((const float *)(const void *)(p))
+#  define mha__quads(p, step) \
+    _mm256_insertf128_ps(_mm256_castps128_ps256(mha__four(p)), mha__four((p) + 4 * (step)), 1)
+#  define mha__quads_16(p, step) _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p)), \
+                                                    _mm_loadl_epi64((const __m128i *)(const void *)((p) + 4 * (step))))
+#  define mha__quads_8(p, step) \
+    _mm_unpacklo_epi32(_mm_cvtsi32_si128(mha__int(p)), _mm_cvtsi32_si128(mha__int((p) + 4 * (step))))
 #else
-/* Four channels each of keys j, j + 4, ... side by side: turning 4 x 4 inside each quarter then does it. */
-#  if MHA__LANES == 4
-#    define mha__quads(p, row) _mm_loadu_ps(p)
-#    define mha__unpacklo      _mm_unpacklo_ps
-#    define mha__unpackhi      _mm_unpackhi_ps
-#    define mha__shuffle       _mm_shuffle_ps
-#  elif MHA__LANES == 8
-#    define mha__quads(p, row) \
-      _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps((p) + 4 * (row)), 1)
-#    define mha__unpacklo _mm256_unpacklo_ps
-#    define mha__unpackhi _mm256_unpackhi_ps
-#    define mha__shuffle  _mm256_shuffle_ps
-#  else /* a broadcast from memory under a mask needs no shuffle, as an insertion would */
-#    define mha__quad(v, k, p) _mm512_mask_broadcast_f32x4(v, (__mmask16)(0xf << 4 * (k)), _mm_loadu_ps(p))
-#    define mha__pair(p, row)  mha__quad(_mm512_castps128_ps512(_mm_loadu_ps(p)), 1, (p) + 4 * (row))
-#    define mha__three(p, row) mha__quad(mha__pair(p, row), 2, (p) + 8 * (row))
-#    define mha__quads(p, row) mha__quad(mha__three(p, row), 3, (p) + 12 * (row))
-#    define mha__unpacklo(a, b)   _mm512_maskz_unpacklo_ps(0xffff, a, b)
-#    define mha__unpackhi(a, b)   _mm512_maskz_unpackhi_ps(0xffff, a, b)
-#    define mha__shuffle(a, b, k) _mm512_maskz_shuffle_ps(0xffff, a, b, k)
+#  if defined(MHA__NEON) && MHA__LANES == 4
+#    define mha__load_f16(p)  vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)(const void *)(p))))
+#    define mha__load_bf16(p) vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *)(const void *)(p)), 16))
+#  else
+#    define mha__load_f16(p)  MHA__FN(load_other)(p, MHA_F16)
+#    define mha__load_bf16(p) MHA__FN(load_other)(p, MHA_BF16)
 #  endif
-MHA__INLINE MHA__ATTR void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_row) {
-  const mha__v a = mha__quads(k, k_row), b = mha__quads(k + k_row, k_row);
-  const mha__v c = mha__quads(k + 2 * k_row, k_row), d = mha__quads(k + 3 * k_row, k_row);
+#  define mha__load_s8(p)     MHA__FN(load_other)(p, MHA_S8)
+MHA__NOINLINE MHA__ATTR mha__v MHA__FN(load_other)(const char *p, int type) {
+  float some[MHA__LANES];
+  mha__widen(some, p, type, 0, MHA__LANES);
+  return mha__load(some);
+}
+#endif
+
+/* MHA__LANES numbers of any type */
+MHA__INLINE MHA__ATTR mha__v MHA__FN(load_as)(const char *p, int type) {
+  if (type == MHA_F32) return mha__load((const float *)(const void *)p);
+  if (type == MHA_F16) return mha__load_f16(p);
+  if (type == MHA_BF16) return mha__load_bf16(p);
+  return mha__load_s8(p);
+}
+
+/* x[c] = channel c of MHA__LANES keys, for 4 channels of floats; turn4_as: of any other type */
+#if MHA__LANES == 1
+MHA__INLINE void MHA__FN(turn4)(mha__v x[4], mha__rows k) {
+  const float *p = (const float *)(const void *)k.p;
+  x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3];
+}
+static void MHA__FN(turn4_as)(mha__v x[4], mha__rows k) { mha__widen(x, k.p, k.type, 0, 4); }
+#else
+/* a has four channels each of keys 0, 4, ... side by side, b of keys 1, 5, ... and so on: turning 4 x 4 inside
+   each quarter then does it. */
+#  if defined(MHA__NEON)
+MHA__INLINE void MHA__FN(turn_quads)(mha__v x[4], mha__v a, mha__v b, mha__v c, mha__v d) {
+  const float32x4x2_t ab = vtrnq_f32(a, b), cd = vtrnq_f32(c, d);
+  x[0] = vcombine_f32(vget_low_f32(ab.val[0]), vget_low_f32(cd.val[0]));
+  x[1] = vcombine_f32(vget_low_f32(ab.val[1]), vget_low_f32(cd.val[1]));
+  x[2] = vcombine_f32(vget_high_f32(ab.val[0]), vget_high_f32(cd.val[0]));
+  x[3] = vcombine_f32(vget_high_f32(ab.val[1]), vget_high_f32(cd.val[1]));
+}
+#  else
+#    if MHA__LANES == 4
+#      define mha__unpacklo      _mm_unpacklo_ps
+#      define mha__unpackhi      _mm_unpackhi_ps
+#      define mha__shuffle       _mm_shuffle_ps
+#    elif MHA__LANES == 8
+#      define mha__unpacklo      _mm256_unpacklo_ps
+#      define mha__unpackhi      _mm256_unpackhi_ps
+#      define mha__shuffle       _mm256_shuffle_ps
+#    else
+#      define mha__unpacklo(a, b)   _mm512_maskz_unpacklo_ps(0xffff, a, b)
+#      define mha__unpackhi(a, b)   _mm512_maskz_unpackhi_ps(0xffff, a, b)
+#      define mha__shuffle(a, b, k) _mm512_maskz_shuffle_ps(0xffff, a, b, k)
+#    endif
+MHA__INLINE MHA__ATTR void MHA__FN(turn_quads)(mha__v x[4], mha__v a, mha__v b, mha__v c, mha__v d) {
   const mha__v ab = mha__unpacklo(a, b), cd = mha__unpacklo(c, d);
   const mha__v ab2 = mha__unpackhi(a, b), cd2 = mha__unpackhi(c, d);
   x[0] = mha__shuffle(ab, cd, 0x44);
@@ -2497,13 +2609,29 @@ MHA__INLINE MHA__ATTR void MHA__FN(turn4)(mha__v x[4], const float *k, size_t k_
   x[2] = mha__shuffle(ab2, cd2, 0x44);
   x[3] = mha__shuffle(ab2, cd2, 0xee);
 }
-#  undef mha__quads
-#  undef mha__quad
-#  undef mha__pair
-#  undef mha__three
-#  undef mha__unpacklo
-#  undef mha__unpackhi
-#  undef mha__shuffle
+#    undef mha__unpacklo
+#    undef mha__unpackhi
+#    undef mha__shuffle
+#  endif
+#  if MHA__LANES == 4
+#    define mha__quads(p, step)    mha__load((const float *)(const void *)(p))
+#    define mha__quads_as(p, k)    MHA__FN(load_as)(p, (k).type)
+#  else
+#    define mha__quads_as(p, k)    MHA__FN(quads_other)(p, (k).step, (k).type)
+MHA__INLINE MHA__ATTR mha__v MHA__FN(quads_other)(const char *p, size_t step, int type) {
+  if (type == MHA_F16) return mha__from_f16(mha__quads_16(p, step));
+  if (type == MHA_BF16) return mha__from_bf16(mha__quads_16(p, step));
+  return mha__from_s8(mha__quads_8(p, step));
+}
+#  endif
+MHA__INLINE MHA__ATTR void MHA__FN(turn4)(mha__v x[4], mha__rows k) {
+  MHA__FN(turn_quads)(x, mha__quads(k.p, k.step), mha__quads(k.p + k.step, k.step),
+                      mha__quads(k.p + 2 * k.step, k.step), mha__quads(k.p + 3 * k.step, k.step));
+}
+MHA__INLINE MHA__ATTR void MHA__FN(turn4_as)(mha__v x[4], mha__rows k) {
+  MHA__FN(turn_quads)(x, mha__quads_as(k.p, k), mha__quads_as(k.p + k.step, k),
+                      mha__quads_as(k.p + 2 * k.step, k), mha__quads_as(k.p + 3 * k.step, k));
+}
 #endif
 
 /* The first n lanes, the others 0; and storing only these.  n <= MHA__LANES */
@@ -2567,6 +2695,18 @@ MHA__INLINE MHA__ATTR void MHA__FN(store_part)(float *p, mha__v a, size_t n) {
   else mha__store_some(p, a, n);
 }
 
+
+/* The same of another type. */
+MHA__NOINLINE MHA__ATTR mha__v MHA__FN(widen_some)(const char *p, int type, size_t n) {
+  float some[MHA__LANES] = { 0 };
+  mha__widen(some, p, type, 0, n);
+  return mha__load(some);
+}
+MHA__INLINE MHA__ATTR mha__v MHA__FN(load_part_as)(const char *p, int type, size_t n) {
+  if (n >= MHA__LANES) return MHA__FN(load_as)(p, type);
+  if (type == MHA_F32) return mha__load_some((const float *)(const void *)p, n);
+  return MHA__FN(widen_some)(p, type, n);
+}
 
 /* a * b + c in the roundings of this instance */
 MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
@@ -2661,6 +2801,7 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 
 /* One vector may be a part of one, of `width` lanes; in tiles of several all are whole. */
 #define mha__load_tile(p)     (V > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
+#define mha__load_b(p)        (V > 1 ? MHA__FN(load_as)(p, type) : MHA__FN(load_part_as)(p, type, width))
 #define mha__store_tile(p, a) do { if (V > 1) mha__store(p, a); else MHA__FN(store_part)(p, a, width); } while (0)
 
 /* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
@@ -2681,72 +2822,74 @@ static MHA__ATTR float MHA__FN(log)(float l) {
   if (V > 2) mha__store(out + r * out_row + 2 * MHA__LANES, s[r][2]);                            \
   if (V > 2) mha__store(out + r * out_row + 3 * MHA__LANES, s[r][3]);
 
-#define mha__product_tile(name, rows, vectors)                                                                  \
+#define mha__product_tile(name, rows, vectors, types, few)                                                   \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
-                                             const float *b, size_t b_row, size_t width, size_t terms,       \
-                                             int fresh) {                                                    \
+                                             mha__rows b, size_t width, size_t terms, int fresh,             \
+                                             mha__ahead *next) {                                             \
     enum { V = vectors };                                                                                    \
-    mha__v s[8][4], x[4], y;                                                                                 \
-    size_t t;                                                                                                \
+    const int    type = types;                                                                               \
+    const size_t bytes = MHA__LANES * mha__element[type].bytes;                                              \
+    mha__v       s[8][4], x[4], y;                                                                           \
+    size_t       t;                                                                                          \
     rows(mha__begin_row)                                                                                     \
-    for (t = 0; t < terms; t++, b += b_row) {                                                                \
-      x[0] = mha__load_tile(b);                                                                              \
-      if (V > 1) x[1] = mha__load(b + MHA__LANES);                                                           \
-      if (V > 2) x[2] = mha__load(b + 2 * MHA__LANES);                                                       \
-      if (V > 2) x[3] = mha__load(b + 3 * MHA__LANES);                                                       \
+    for (t = 0; t < terms; t++, b.p += b.step) {                                                             \
+      x[0] = mha__load_b(b.p);                                                                               \
+      if (V > 1) x[1] = MHA__FN(load_as)(b.p + bytes, type);                                                 \
+      if (V > 2) x[2] = MHA__FN(load_as)(b.p + 2 * bytes, type);                                             \
+      if (V > 2) x[3] = MHA__FN(load_as)(b.p + 3 * bytes, type);                                             \
+      if (few) mha__ask(next, V * MHA__LANES);                                                               \
       rows(mha__fma_row)                                                                                     \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
   }
-mha__product_tile(product_tall, mha__rows_tall, 2)
-mha__product_tile(product_tall_part, mha__rows_tall, 1)
-mha__product_tile(product_4x2, mha__rows_4, 2)
-mha__product_tile(product_4x1, mha__rows_4, 1)
-mha__product_tile(product_1x4, mha__rows_1, 4)
-mha__product_tile(product_1x1, mha__rows_1, 1)
+mha__product_tile(product_tall, mha__rows_tall, 2, MHA_F32, 0)
+mha__product_tile(product_tall_part, mha__rows_tall, 1, MHA_F32, 0)
+mha__product_tile(product_4x2, mha__rows_4, 2, b.type, 1)
+mha__product_tile(product_1x4, mha__rows_1, 4, b.type, 1)
+mha__product_tile(product_1x1, mha__rows_1, 1, b.type, 1)
 
 /* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width
    and t < terms: scores from a panel (r query row, t channel, x key), and output (t key, x channel). */
-static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, const float *b,
-                                       size_t b_row, size_t rows, size_t width, size_t terms, int fresh) {
-  const size_t one = MHA__LANES, two = 2 * one, four = 4 * one;
-  size_t       x, n, h;
+static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows b,
+                                       size_t rows, size_t width, size_t terms, int fresh, mha__ahead *next) {
+  const size_t one = MHA__LANES, two = 2 * one, four = 4 * one, bytes = mha__element[b.type].bytes;
+  size_t       x, n, h, r;
   for (; rows; rows -= h, out += h * out_row, a += h * a_row) {
     /* tall tiles, but for two or three rows fours: two tiles of four are better than a tall one and singles */
-    const int tall = MHA__HEIGHT > 4 && rows >= MHA__HEIGHT && rows != MHA__HEIGHT + 2 && rows != MHA__HEIGHT + 3;
+    const int tall = MHA__HEIGHT > 4 && b.type == MHA_F32 && rows >= MHA__HEIGHT && rows != MHA__HEIGHT + 2 &&
+                     rows != MHA__HEIGHT + 3;
+    mha__rows bx = b;
     h = tall ? MHA__HEIGHT : rows >= 4 ? 4 : 1;
-    for (x = 0; x < width; x += n) {
+    for (x = 0; x < width; x += n, bx.p += n * bytes) {
       const size_t left = width - x;
       float       *o = out + x;
-      const float *bx = b + x;
       n = h > 1 && left >= two ? two : h == 1 && left >= four ? four : one;
-      if (tall && n == two) MHA__FN(product_tall)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
-      else if (tall) MHA__FN(product_tall_part)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
-      else if (h == 4 && n == two) MHA__FN(product_4x2)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
-      else if (h == 4) MHA__FN(product_4x1)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
-      else if (n == four) MHA__FN(product_1x4)(o, out_row, a, a_row, bx, b_row, one, terms, fresh);
-      else MHA__FN(product_1x1)(o, out_row, a, a_row, bx, b_row, left, terms, fresh);
+      if (tall && n == two) MHA__FN(product_tall)(o, out_row, a, a_row, bx, one, terms, fresh, next);
+      else if (tall) MHA__FN(product_tall_part)(o, out_row, a, a_row, bx, left, terms, fresh, next);
+      else if (h == 4 && n == two) MHA__FN(product_4x2)(o, out_row, a, a_row, bx, one, terms, fresh, next);
+      else if (n == four) MHA__FN(product_1x4)(o, out_row, a, a_row, bx, one, terms, fresh, next);
+      else
+        for (r = 0; r < h; r++)
+          MHA__FN(product_1x1)(o + r * out_row, 0, a + r * a_row, 0, bx, left, terms, fresh, next);
     }
   }
 }
 
-/* The same for scores from keys where they lie, b[t][x] = k[x * k_row + t], turned on the way. */
+/* The same for scores from keys where they lie: b[t][x] = channel t of key x, turned on the way. */
 
-MHA__NOINLINE MHA__ATTR mha__v MHA__FN(turn1)(const float *k, size_t k_row, size_t keys) {
+MHA__NOINLINE MHA__ATTR mha__v MHA__FN(turn1)(mha__rows k, size_t keys) {
   float  some[MHA__LANES] = { 0 };
   size_t j;
-  for (j = 0; j < keys && j < MHA__LANES; j++) some[j] = k[j * k_row];
+  for (j = 0; j < keys && j < MHA__LANES; j++, k.p += k.step) mha__widen(some + j, k.p, k.type, 0, 1);
   return mha__load(some);
 }
 
 /* turn4 of fewer keys: the other lanes are 0 */
-MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], const float *k, size_t k_row, size_t keys) {
-  float  some[4 * MHA__LANES];
-  size_t j, c;
-  for (c = 0; c < 4 * MHA__LANES; c++) some[c] = 0.0f;
-  for (j = 0; j < keys; j++)
-    for (c = 0; c < 4; c++) some[4 * j + c] = k[j * k_row + c];
-  MHA__FN(turn4)(x, some, 4);
+MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_t keys) {
+  float  some[4 * MHA__LANES] = { 0 };
+  size_t j;
+  for (j = 0; j < keys && j < MHA__LANES; j++, k.p += k.step) mha__widen(some + 4 * j, k.p, k.type, 0, 4);
+  MHA__FN(turn4)(x, mha__floats(some, 4));
 }
 
 #define mha__dot_channel(rows, c)                                                                            \
@@ -2754,51 +2897,65 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], const float *k, si
   if (V > 1) x[1] = x1[c];                                                                                   \
   rows(mha__fma_row)                                                                                         \
   t++;
-#define mha__dot_tile(name, rows, vectors)                                                                      \
+#define mha__dot_tile(name, rows, vectors, turn)                                                              \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
-                                             const float *k, size_t k_row, size_t width, size_t terms,       \
-                                             int fresh) {                                                    \
+                                             mha__rows k, size_t width, size_t terms, int fresh,             \
+                                             mha__ahead *next) {                                             \
     enum { V = vectors };                                                                                    \
-    const float *const k1 = k + MHA__LANES * k_row;                                                          \
-    mha__v             s[8][4], x[4], x0[4], x1[4], y;                                                       \
-    size_t             t = 0;                                                                                \
+    const size_t bytes = mha__element[k.type].bytes;                                                         \
+    mha__rows    k1 = k;                                                                                     \
+    mha__v       s[8][4], x[4], x0[4], x1[4], y;                                                             \
+    size_t       t = 0;                                                                                      \
     rows(mha__begin_row)                                                                                     \
+    k1.p += MHA__LANES * k.step;                                                                             \
     while (t + 4 <= terms) {                                                                                 \
-      if (V > 1 || width >= MHA__LANES) MHA__FN(turn4)(x0, k + t, k_row);                                    \
-      else MHA__FN(turn4_some)(x0, k + t, k_row, width);                                                     \
-      if (V > 1) MHA__FN(turn4)(x1, k1 + t, k_row);                                                          \
+      if (V > 1) {                                                                                           \
+        MHA__FN(turn)(x0, k);                                                                                \
+        MHA__FN(turn)(x1, k1);                                                                               \
+      } else {                                                                                               \
+        mha__v some[4];                                                                                      \
+        MHA__FN(turn4_some)(some, k, width);                                                                 \
+        x0[0] = some[0], x0[1] = some[1], x0[2] = some[2], x0[3] = some[3];                                  \
+      }                                                                                                      \
+      mha__ask(next, 4 * V * MHA__LANES);                                                                    \
+      k.p += 4 * bytes, k1.p += 4 * bytes;                                                                   \
       mha__dot_channel(rows, 0)                                                                              \
       mha__dot_channel(rows, 1)                                                                              \
       mha__dot_channel(rows, 2)                                                                              \
       mha__dot_channel(rows, 3)                                                                              \
     }                                                                                                        \
-    while (t < terms) {                                                                                      \
-      x0[0] = MHA__FN(turn1)(k + t, k_row, width);                                                           \
-      if (V > 1) x1[0] = MHA__FN(turn1)(k1 + t, k_row, MHA__LANES);                                          \
+    for (; t < terms; k.p += bytes, k1.p += bytes) {                                                         \
+      x0[0] = MHA__FN(turn1)(k, width);                                                                      \
+      if (V > 1) x1[0] = MHA__FN(turn1)(k1, MHA__LANES);                                                     \
       mha__dot_channel(rows, 0)                                                                              \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
   }
-mha__dot_tile(dot_4x2, mha__rows_4, 2)
-mha__dot_tile(dot_4x1, mha__rows_4, 1)
-mha__dot_tile(dot_1x2, mha__rows_1, 2)
-mha__dot_tile(dot_1x1, mha__rows_1, 1)
+mha__dot_tile(dot_4x2, mha__rows_4, 2, turn4)
+mha__dot_tile(dot_1x2, mha__rows_1, 2, turn4)
+mha__dot_tile(dot_4x2_as, mha__rows_4, 2, turn4_as)
+mha__dot_tile(dot_1x2_as, mha__rows_1, 2, turn4_as)
+mha__dot_tile(dot_1x1, mha__rows_1, 1, turn4)
 
-static MHA__ATTR void MHA__FN(dot)(float *out, size_t out_row, const float *a, size_t a_row, const float *k,
-                                   size_t k_row, size_t rows, size_t keys, size_t terms, int fresh) {
+static MHA__ATTR void MHA__FN(dot)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows k,
+                                   size_t rows, size_t keys, size_t terms, int fresh, mha__ahead *next) {
   const size_t one = MHA__LANES, two = 2 * one;
+  const int    floats = k.type == MHA_F32;
   size_t       x, r, n, h;
   for (x = 0; x < keys; x += n) {
+    mha__rows kx = k;
     n = keys - x < two ? one : two;
     if (keys - x < one && x >= one && fresh) x = keys - one; /* some keys once more, rather than a part */
+    kx.p += x * k.step;
     for (r = 0; r < rows; r += h) {
       float       *o = out + r * out_row + x;
-      const float *ar = a + r * a_row, *kx = k + x * k_row;
-      h = rows - r < 4 ? 1 : 4;
-      if (n < two && h == 4) MHA__FN(dot_4x1)(o, out_row, ar, a_row, kx, k_row, keys - x, terms, fresh);
-      else if (n < two) MHA__FN(dot_1x1)(o, out_row, ar, a_row, kx, k_row, keys - x, terms, fresh);
-      else if (h == 4) MHA__FN(dot_4x2)(o, out_row, ar, a_row, kx, k_row, one, terms, fresh);
-      else MHA__FN(dot_1x2)(o, out_row, ar, a_row, kx, k_row, one, terms, fresh);
+      const float *ar = a + r * a_row;
+      h = rows - r < 4 || n < two ? 1 : 4;
+      if (n < two) MHA__FN(dot_1x1)(o, out_row, ar, a_row, kx, keys - x, terms, fresh, next);
+      else if (h == 4 && floats) MHA__FN(dot_4x2)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
+      else if (h == 4) MHA__FN(dot_4x2_as)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
+      else if (floats) MHA__FN(dot_1x2)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
+      else MHA__FN(dot_1x2_as)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
     }
   }
 }
@@ -2816,31 +2973,33 @@ static MHA__ATTR void MHA__FN(scale)(float *out, const float *x, size_t n, float
   mha__for_channels(c, n, mha__scale_some);
 }
 
-/* panel[c * panel_row + j] = k[j * k_row + c] for n channels of so many keys */
-static MHA__ATTR void MHA__FN(turn)(float *panel, size_t panel_row, const float *k, size_t k_row, size_t keys,
-                                    size_t n) {
-  size_t j, c, u;
-  for (j = 0; j < keys; j += MHA__LANES) {
+/* panel[c * panel_row + j] = channel c of key j, for n channels of so many keys */
+static MHA__ATTR void MHA__FN(turn)(float *panel, size_t panel_row, mha__rows k, size_t keys, size_t n) {
+  const size_t bytes = mha__element[k.type].bytes;
+  size_t       j, c, u;
+  for (j = 0; j < keys; j += MHA__LANES, k.p += MHA__LANES * k.step) {
     const size_t some = mha__min(keys - j, MHA__LANES);
-    const float *kj = k + j * k_row;
+    mha__rows    kc = k;
     float       *to = panel + j;
-    for (c = 0; c + 4 <= n && some == MHA__LANES; c += 4, to += 4 * panel_row) {
+    for (c = 0; c + 4 <= n && some == MHA__LANES; c += 4, to += 4 * panel_row, kc.p += 4 * bytes) {
       mha__v x[4];
-      MHA__FN(turn4)(x, kj + c, k_row);
+      if (k.type == MHA_F32) MHA__FN(turn4)(x, kc);
+      else MHA__FN(turn4_as)(x, kc);
       mha__store(to, x[0]);
       mha__store(to + panel_row, x[1]);
       mha__store(to + 2 * panel_row, x[2]);
       mha__store(to + 3 * panel_row, x[3]);
     }
     for (; c < n; c++, to += panel_row)
-      for (u = 0; u < some; u++) to[u] = kj[u * k_row + c];
+      for (u = 0; u < some; u++) mha__widen(to + u, k.p + u * k.step, k.type, c, 1);
   }
 }
 
 /* Rows of V as strips of panel_row channels, each `strip` floats after the one before; the last is filled up
    with 0.  Returns whether all is finite. */
-static MHA__ATTR int MHA__FN(pack)(float *panel, size_t panel_row, size_t strip, const float *v, size_t v_row,
-                                   size_t rows, size_t n) {
+static MHA__ATTR int MHA__FN(pack)(float *panel, size_t panel_row, size_t strip, mha__rows v, size_t rows,
+                                   size_t n) {
+  const size_t bytes = mha__element[v.type].bytes;
   const mha__v zero = mha__set(0.0f);
   mha__v       bad = zero; /* x * 0 is NaN unless x is finite */
   float        lane[MHA__LANES];
@@ -2848,10 +3007,10 @@ static MHA__ATTR int MHA__FN(pack)(float *panel, size_t panel_row, size_t strip,
   int          finite = 1;
   for (c = 0; c < n; c += MHA__LANES) {
     const size_t some = mha__min(n - c, MHA__LANES);
-    const float *from = v + c;
+    const char  *from = v.p + c * bytes;
     float       *to = panel + c / panel_row * strip + c % panel_row;
-    for (j = 0; j < rows; j++, from += v_row, to += panel_row) {
-      const mha__v x = MHA__FN(load_part)(from, some);
+    for (j = 0; j < rows; j++, from += v.step, to += panel_row) {
+      const mha__v x = MHA__FN(load_part_as)(from, v.type, some);
       bad = mha__fma(x, zero, bad);
       mha__store(to, x);
     }
@@ -3062,18 +3221,35 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef mha__swap8
 #undef mha__swaps
 #undef mha__mask
+#undef mha__load_f16
+#undef mha__load_bf16
+#undef mha__load_s8
+#undef mha__i128
+#undef mha__i256
+#undef mha__from_f16
+#undef mha__from_bf16
+#undef mha__from_s8
+#undef mha__four
+#undef mha__quad
+#undef mha__quads
+#undef mha__quads_16
+#undef mha__quads_8
+#undef mha__two
+#undef mha__two_8
 #undef mha__load_some
 #undef mha__store_some
 #undef mha__rows_1
 #undef mha__rows_4
 #undef mha__rows_tall
 #undef mha__load_tile
+#undef mha__load_b
 #undef mha__store_tile
 #undef mha__begin_row
 #undef mha__fma_row
 #undef mha__end_row
 #undef mha__product_tile
 #undef mha__dot_channel
+#undef mha__quads_as
 #undef mha__dot_tile
 #undef mha__add_swapped
 #undef mha__for_channels
