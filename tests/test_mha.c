@@ -1,6 +1,7 @@
 /* test_mha.c - runs every group of tests on every instance of the kernels that this CPU has.
 
-   test_mha [seed [name]]     seed 0 or none: the fixed one; name: only groups whose name contains it */
+   test_mha [seed [name [isa]]]   seed 0 or none: the fixed one; name: only groups whose name contains it;
+                                  isa: only that instance */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,11 +186,11 @@ static const char *tested_elsewhere(void) {
 
 int main(int argc, char **argv) {
   static const char *const isas[] = { "scalar", "sse2", "avx2", "avx512", "neon", "wasm" };
-  const char *filter = argc > 2 ? argv[2] : NULL;
-  long        passed = 0, failed = 0, ran = 0;
+  const char *filter = argc > 2 ? argv[2] : NULL, *only = argc > 3 ? argv[3] : NULL;
+  long        passed = 0, failed = 0, ran = 0, found = 0;
   size_t      n;
-  if (argc > 3) {
-    fprintf(stderr, "usage: test_mha [seed [part of a group's name]]\n");
+  if (argc > 4) {
+    fprintf(stderr, "usage: test_mha [seed [part of a group's name [instruction set]]]\n");
     return 2;
   }
   if (argc > 1) {
@@ -201,11 +202,17 @@ int main(int argc, char **argv) {
     }
     if (!seed) seed = 20261129;
   }
+  printf("chosen here: %s\n", mha_isa());
   for (n = 0; n < sizeof isas / sizeof isas[0]; n++) {
-    if (!mha__force_isa(isas[n])) continue;
+    if ((only && strcmp(only, isas[n]) != 0) || !mha__force_isa(isas[n])) continue;
+    found = 1;
     printf("%s, %s, seed %llu\n", mha_isa(), mha_numerics(), (unsigned long long)seed);
     if (tested_elsewhere()) printf("  skipped: %s\n", tested_elsewhere());
     else run_groups(filter, &passed, &failed), ran++;
+  }
+  if (!found) {
+    printf("there is no instance %s here\n", only ? only : "");
+    return 2;
   }
   if (!ran) {
     printf("0 passed, 0 failed, 1 skipped\n");

