@@ -527,6 +527,7 @@ MHA__INLINE int mha__is_finite(float x) { return (mha__bits(x) & 0x7f800000u) !=
 
 MHA__INLINE size_t    mha__min(size_t a, size_t b) { return a < b ? a : b; }
 MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
+MHA__INLINE size_t    mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
@@ -719,6 +720,8 @@ typedef struct {
   void (*fold_values)(mha__row *row, size_t c, const float *block, size_t block_row, size_t rows, size_t n,
                       int last);
   void (*normalise)(float *o, size_t n, float r);
+  void (*tiny)(float *out, const float *q, const float *k, const float *v, size_t len, size_t heads, size_t d_k,
+               size_t head, size_t row, float factor);
   void (*weigh)(float *w, size_t n, float m, float r);
   float (*log_sum)(float m, float l);
 } mha__kernels;
@@ -922,7 +925,7 @@ typedef struct {
 
 /* The float nearest to 1 / sqrt(n), n >= 1, in integers.  Long division gives quotient = floor(2^k / n) with
    49 or 50 bits; its root, floor(2^(k/2) / sqrt(n)), has 25: the 24 of a float and one to round by. */
-static float mha__inverse_sqrt(size_t n) {
+static float mha__exact_inverse_sqrt(size_t n) {
   uint64_t quotient = n == 1, remainder = n != 1, root = 0, bit;
   unsigned k;
   for (k = 0; quotient >> 48 == 0 || k % 2 != 0; k++) {
@@ -935,6 +938,15 @@ static float mha__inverse_sqrt(size_t n) {
   for (bit = (uint64_t)1 << 24; bit; bit >>= 1)
     if ((root | bit) * (root | bit) <= quotient) root |= bit;
   return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
+}
+
+/* The float nearest to 1 / sqrt(n), n >= 1. */
+static float mha__inverse_sqrt(size_t n) {
+#ifdef MHA__X86
+  const __m128d x = _mm_set_sd((double)n); /* the two roundings of double do no harm: tried for n < 2^24 */
+  if (n < (size_t)1 << 24) return (float)(1.0 / _mm_cvtsd_f64(_mm_sqrt_sd(x, x)));
+#endif
+  return mha__exact_inverse_sqrt(n);
 }
 
 /* Strides as given or, all zero, those of packed (batch, len, heads, channels). */
@@ -1277,8 +1289,6 @@ typedef struct {
   mha__place at;
   uint32_t   k_ready, v_ready, v_bad; /* whole: pieces of 16 keys that are packed, and that are not finite */
 } mha__tile;
-
-static size_t mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
 /* Rows of one kv head in one batch member. */
 static size_t mha__head_rows(const mha__call *a) { return mha__times(a->d->q_len, a->group); }
@@ -2145,11 +2155,27 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   return MHA_OK;
 }
 
+/* Can so few numbers be read and written without a further check?  If not, the full one finds out why. */
+static int mha__plain(const float *out, const float *q, const float *k, const float *v, size_t n) {
+  const uintptr_t o = (uintptr_t)out, end = (uintptr_t)-1 - n * sizeof(float);
+  const uintptr_t misaligned = ((uintptr_t)q | (uintptr_t)k | (uintptr_t)v | o) % mha__element[MHA_F32].align;
+  if (!out || !q || !k || !v || misaligned) return 0;
+  if (o > end || (uintptr_t)q > end || (uintptr_t)k > end || (uintptr_t)v > end) return 0;
+  n *= sizeof(float);
+  return (q == out || !mha__overlap(out, n, q, n)) && !mha__overlap(out, n, k, n) && !mha__overlap(out, n, v, n);
+}
+
 /* Level 1 attention: four tensors of the same size and strides, everything else at its default. */
 static mha_status mha__attend_alike(float *out, const float *q, const float *k, const float *v,
                                     size_t seq_len, size_t num_heads, size_t d_k, mha_strides strides) {
   mha_desc d;
   if (!seq_len) return MHA_OK;
+  if (seq_len <= MHA__PANEL && d_k <= MHA__PANEL && num_heads <= MHA__PANEL && /* where checking takes longest */
+      mha__plain(out, q, k, v, seq_len * num_heads * d_k)) {
+    mha__active()->tiny(out, q, k, v, seq_len, num_heads, d_k, (size_t)strides.head, (size_t)strides.row,
+                        mha__inverse_sqrt(d_k) * MHA__LOG2E);
+    return MHA_OK;
+  }
   mha__clear(&d, sizeof d);
   d.batch = 1;
   d.q_heads = num_heads;
@@ -2186,10 +2212,12 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
 
 MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v,
                                            size_t seq_len, size_t d_model, size_t num_heads) {
-  const mha_strides packed = { 0, 0, 0 };
+  mha_strides heads = { 0, 0, 0 };
   if (!num_heads || !d_model) return MHA_ERR_SHAPE;
   if (d_model % num_heads) return MHA_ERR_HEADS;
-  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_model / num_heads, packed);
+  heads.row = (ptrdiff_t)mha__min(d_model, MHA__SIZE_LIMIT);
+  heads.head = (ptrdiff_t)mha__min(d_model / num_heads, MHA__SIZE_LIMIT);
+  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_model / num_heads, heads);
 }
 
 MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes) {
@@ -3214,6 +3242,45 @@ static MHA__ATTR void MHA__FN(normalise)(float *o, size_t n, float r) {
   mha__for_channels(c, n, mha__normal_some);
 }
 
+/* Whole attention for one batch member with up to 16 keys and 16 channels, all visible: per row one group of
+   scores, of which those from len on are hidden. */
+static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, const float *v, size_t len,
+                                    size_t heads, size_t d_k, size_t head, size_t row, float factor) {
+  static const float index[MHA__PANEL] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+  const mha__v       zero = mha__set(0.0f), hidden = mha__set(-MHA__INF), end = mha__set((float)len);
+  float              panel[MHA__PANEL * MHA__PANEL], s[MHA__PANEL];
+  const size_t       lanes = mha__round_up(len, MHA__LANES); /* the others of 16 would add +0 to the sum */
+  size_t             h, i, j, c, x;
+  for (h = 0; h < heads; h++, q += head, k += head, v += head, out += head) {
+    for (c = 0; c < d_k; c++) {
+      for (x = 0; x < lanes; x += MHA__LANES) mha__store(panel + c * MHA__PANEL + x, zero);
+      for (j = 0; j < len; j++) panel[c * MHA__PANEL + j] = k[j * row + c];
+    }
+    for (i = 0; i < len; i++) {
+      const float *qi = q + i * row;
+      mha__v       largest = mha__set(-MHA__FLT_MAX), by;
+      for (x = 0; x < lanes; x += MHA__LANES) {
+        mha__v a = zero;
+        for (c = 0; c < d_k; c++) {
+          const mha__v scaled = mha__mul(mha__set(qi[c]), mha__set(factor));
+          a = mha__fma(scaled, mha__load(panel + c * MHA__PANEL + x), a);
+        }
+        a = mha__where_ge(mha__load(index + x), end, hidden, a);
+        largest = mha__larger(a, largest);
+        mha__store(s + x, a);
+      }
+      largest = MHA__FN(largest)(largest);
+      by = mha__set(1.0f / MHA__FN(exponentials)(s, lanes, mha__first(largest)));
+      for (c = 0; c < d_k; c += MHA__LANES) {
+        mha__v a = zero;
+        for (j = 0; j < len; j++)
+          a = mha__fma(mha__set(s[j]), MHA__FN(load_part)(v + j * row + c, d_k - c), a);
+        MHA__FN(store_part)(out + i * row + c, mha__fma(a, by, zero), d_k - c);
+      }
+    }
+  }
+}
+
 /* Logits become weights: w = 2^(w - m) r */
 static MHA__ATTR void MHA__FN(weigh)(float *w, size_t n, float m, float r) {
   size_t k;
@@ -3231,7 +3298,7 @@ static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
 static const mha__kernels MHA__FN(kernels) = {
   MHA__NAME,      MHA__NUMERICS,    MHA__LANES,  MHA__HEIGHT,       MHA__FN(product), MHA__FN(dot),
   MHA__FN(scale), MHA__FN(turn),    MHA__FN(pack),      MHA__FN(shape),   MHA__FN(softmax),
-  MHA__FN(fold),  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(weigh),
+  MHA__FN(fold),  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(tiny), MHA__FN(weigh),
   MHA__FN(log_sum)
 };
 
