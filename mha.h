@@ -1726,7 +1726,7 @@ static void mha__cut_stripe(const mha__tile *t, mha__stripe *s) {
   size_t          least = MHA__BLOCK;
   s->n = mha__min(t->stripe, t->n - s->r0);
   if (t->whole && (row->x0 != row[s->n - 1].x0 || row->x1 != row[s->n - 1].x1))
-    s->n = mha__min(t->kernels->height, s->n);
+    if (s->n > t->kernels->height + 3) s->n = t->kernels->height;
   s->x0 = MHA__BLOCK;
   s->x1 = 0;
   for (end = row + s->n; row < end; row++) {
@@ -2918,12 +2918,16 @@ mha__product_tile(product_1x1, mha__rows_1, 1, b.type, 1)
 static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows b,
                                        size_t rows, size_t width, size_t terms, int fresh, mha__ahead *next) {
   const size_t one = MHA__LANES, two = 2 * one, four = 4 * one, bytes = mha__element[b.type].bytes;
+  const int    again = rows >= 4 && fresh;
   size_t       x, n, h, r;
   for (; rows; rows -= h, out += h * out_row, a += h * a_row) {
-    /* tall tiles, but for two or three rows fours: two tiles of four are better than a tall one and singles */
-    const int tall = MHA__HEIGHT > 4 && b.type == MHA_F32 && rows >= MHA__HEIGHT && rows != MHA__HEIGHT + 2 &&
-                     rows != MHA__HEIGHT + 3;
+    const int tall = MHA__HEIGHT > 4 && b.type == MHA_F32 && rows >= MHA__HEIGHT;
     mha__rows bx = b;
+    if (rows < 4 && again) { /* some rows once more, rather than single ones */
+      out -= (4 - rows) * out_row;
+      a -= (4 - rows) * a_row;
+      rows = 4;
+    }
     h = tall ? MHA__HEIGHT : rows >= 4 ? 4 : 1;
     for (x = 0; x < width; x += n, bx.p += n * bytes) {
       const size_t left = width - x;
@@ -3013,8 +3017,11 @@ static MHA__ATTR void MHA__FN(dot)(float *out, size_t out_row, const float *a, s
     if (keys - x < one && x >= one && fresh) x = keys - one; /* some keys once more, rather than a part */
     kx.p += x * k.step;
     for (r = 0; r < rows; r += h) {
-      float       *o = out + r * out_row + x;
-      const float *ar = a + r * a_row;
+      float       *o;
+      const float *ar;
+      if (rows - r < 4 && rows >= 4 && fresh && n == two) r = rows - 4;
+      o = out + r * out_row + x;
+      ar = a + r * a_row;
       h = rows - r < 4 || n < two ? 1 : 4;
       if (n < two) MHA__FN(dot_1x1)(o, out_row, ar, a_row, kx, keys - x, terms, fresh, next);
       else if (h == 4 && floats) MHA__FN(dot_4x2)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
