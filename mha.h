@@ -702,14 +702,22 @@ static mha__rows mha__floats(const float *p, size_t row) {
   return rows;
 }
 
+/* What two products have in common with the next: out[r][x] (+)= sum over t of a[r][t] b[t][x]. */
+typedef struct {
+  size_t      out_row, a_row; /* floats from row to row */
+  size_t      b_step;         /* bytes from row to row of b, or from key to key */
+  int         type;           /* of b, an mha_type */
+  size_t      width, terms;   /* x < width, t < terms */
+  int         fresh;          /* from +0, or from what is in out? */
+  mha__ahead *next;           /* to be asked for meanwhile */
+} mha__product;
+
 /* One instance of the kernel template at the end of this file; what each function does stands there. */
 typedef struct {
   const char *isa, *numerics;
   size_t      lanes, height; /* floats per vector; rows of the tallest tile of `product` */
-  void (*product)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows b, size_t rows,
-                  size_t width, size_t terms, int fresh, mha__ahead *next);
-  void (*dot)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows k, size_t rows, size_t keys,
-              size_t terms, int fresh, mha__ahead *next);
+  void (*product)(const mha__product *p, float *out, const float *a, const char *b, size_t rows);
+  void (*dot)(const mha__product *p, float *out, const float *a, const char *k, size_t rows);
   void (*scale)(float *out, const float *x, size_t n, float factor);
   void (*turn)(float *panel, size_t panel_row, mha__rows k, size_t keys, size_t n);
   int (*pack)(float *panel, size_t panel_row, size_t strip, mha__rows v, size_t rows, size_t n);
@@ -1485,12 +1493,14 @@ static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
 /* Stage "dot": score[row][x] = sum over channels of scaled query times key. */
 static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
   const size_t d_k = t->a->d->d_k;
+  mha__product p = { MHA__BLOCK, d_k, t->panel * sizeof(float), MHA_F32, 0, d_k, 1, NULL };
   mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   size_t       x;
-  for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel)
-    t->kernels->product(t->score + x, MHA__BLOCK, t->query + s->r0 * d_k, d_k,
-                        mha__floats(mha__k_panel(t, s->base, x), t->panel), s->n,
-                        mha__min(t->panel, s->g1 - x), d_k, 1, &none);
+  p.next = &none;
+  for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel) {
+    p.width = mha__min(t->panel, s->g1 - x);
+    t->kernels->product(&p, t->score + x, t->query + s->r0 * d_k, (const char *)mha__k_panel(t, s->base, x), s->n);
+  }
 }
 
 /* few: the key after x .. x + panel - 1 of the tile's h-th head is the same of the next head, or the next of the
@@ -1516,6 +1526,7 @@ static mha__ahead mha__ahead_of(mha__rows rows, size_t count, size_t n) {
 /* few: the same for n channels from c on */
 static void mha__dot_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n) {
   const float *q = t->q_width < t->a->d->d_k ? t->query : t->query + c;
+  mha__product p = { MHA__BLOCK, t->q_width, 0, 0, 0, n, c == 0, NULL };
   size_t       x, h;
   for (x = s->x0; x < s->x1; x += t->panel)
     for (h = 0; h * t->per_head < t->n; h++) {
@@ -1523,8 +1534,11 @@ static void mha__dot_few(mha__tile *t, const mha__stripe *s, size_t c, size_t n)
       const mha__rows k = mha__k_rows(t, t->kv_head + h, mha__key_index(t, s->base, x), c);
       size_t          then = h, j, count = mha__after(t, s, x, &then, &j);
       mha__ahead      next = mha__ahead_of(count ? mha__k_rows(t, t->kv_head + then, j, c) : k, count, n);
-      t->kernels->dot(t->score + r * MHA__BLOCK + x, MHA__BLOCK, q + r * t->q_width, t->q_width, k, t->per_head,
-                      mha__min(t->panel, s->x1 - x), n, c == 0, &next);
+      p.b_step = k.step;
+      p.type = k.type;
+      p.width = mha__min(t->panel, s->x1 - x);
+      p.next = &next;
+      t->kernels->dot(&p, t->score + r * MHA__BLOCK + x, q + r * t->q_width, k.p, t->per_head);
     }
 }
 
@@ -1595,22 +1609,21 @@ typedef struct {
 } mha__piece;
 
 /* Row by row, and of each only the keys that it sees. */
-static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha__piece *m) {
+static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha__piece *m, mha__product *p) {
   const size_t x1 = m->x + m->count;
   mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   size_t       x, end, r;
+  p->next = &none;
   for (r = m->r; r < m->r + m->rows; r++) {
     const mha__row *row = &t->row[s->r0 + r];
     float *const    out = m->out + r * t->v_width;
     if (m->fresh) mha__fill(out, m->n, 0.0f);
     for (x = m->x; x < x1; x = end) {
       const int sees = mha__sees(row, x);
-      mha__rows v = m->v;
-      v.p += (x - m->x) * v.step;
       for (end = x + 1; end < x1 && mha__sees(row, end) == sees; end++) {}
-      if (sees)
-        t->kernels->product(out, t->v_width, t->score + r * MHA__BLOCK + x, MHA__BLOCK, v, 1, m->n, end - x, 0,
-                            &none);
+      p->terms = end - x;
+      p->fresh = 0;
+      if (sees) t->kernels->product(p, out, t->score + r * MHA__BLOCK + x, m->v.p + (x - m->x) * m->v.step, 1);
     }
   }
 }
@@ -1621,10 +1634,17 @@ static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha
    infinite.  So where a row hides keys V is looked through, while it is packed if it is, and what is not
    finite is mixed row by row. */
 static void mha__mix_piece(mha__tile *t, const mha__stripe *s, const mha__piece *m, mha__ahead *next) {
+  mha__product p = { 0, MHA__BLOCK, 0, 0, 0, 0, 0, NULL };
+  p.out_row = t->v_width;
+  p.b_step = m->v.step;
+  p.type = m->v.type;
+  p.width = m->n;
+  p.terms = m->count;
+  p.fresh = m->fresh;
+  p.next = next;
   if (m->finite)
-    t->kernels->product(m->out + m->r * t->v_width, t->v_width, t->score + m->r * MHA__BLOCK + m->x, MHA__BLOCK,
-                        m->v, m->rows, m->n, m->count, m->fresh, next);
-  else mha__mix_visible(t, s, m);
+    t->kernels->product(&p, m->out + m->r * t->v_width, t->score + m->r * MHA__BLOCK + m->x, m->v.p, m->rows);
+  else mha__mix_visible(t, s, m, &p);
 }
 
 /* whole: pack what the stripe needs of V */
@@ -2871,75 +2891,74 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 
 /* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
 #define mha__begin_row(r)                                                                        \
-  s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * out_row);                          \
-  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + MHA__LANES);       \
-  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + 2 * MHA__LANES);   \
-  if (V > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * out_row + 3 * MHA__LANES);
+  s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * p->out_row);                          \
+  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + MHA__LANES);       \
+  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 2 * MHA__LANES);   \
+  if (V > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 3 * MHA__LANES);
 #define mha__fma_row(r)                                                                          \
-  y = mha__set(a[r * a_row + t]);                                                                \
+  y = mha__set(a[r * p->a_row + t]);                                                                \
   s[r][0] = mha__fma(y, x[0], s[r][0]);                                                          \
   if (V > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                               \
   if (V > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                               \
   if (V > 2) s[r][3] = mha__fma(y, x[3], s[r][3]);
 #define mha__end_row(r)                                                                          \
-  mha__store_tile(out + r * out_row, s[r][0]);                                                   \
-  if (V > 1) mha__store(out + r * out_row + MHA__LANES, s[r][1]);                                \
-  if (V > 2) mha__store(out + r * out_row + 2 * MHA__LANES, s[r][2]);                            \
-  if (V > 2) mha__store(out + r * out_row + 3 * MHA__LANES, s[r][3]);
+  mha__store_tile(out + r * p->out_row, s[r][0]);                                                   \
+  if (V > 1) mha__store(out + r * p->out_row + MHA__LANES, s[r][1]);                                \
+  if (V > 2) mha__store(out + r * p->out_row + 2 * MHA__LANES, s[r][2]);                            \
+  if (V > 2) mha__store(out + r * p->out_row + 3 * MHA__LANES, s[r][3]);
 
 #define mha__product_tile(name, rows, vectors, types, few)                                                   \
-  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
-                                             mha__rows b, size_t width, size_t terms, int fresh,             \
-                                             mha__ahead *next) {                                             \
+  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
+                                             const char *b, size_t width) {                                  \
     enum { V = vectors };                                                                                    \
-    const int    type = types;                                                                               \
-    const size_t bytes = MHA__LANES * mha__element[type].bytes;                                              \
+    const int    type = types, fresh = p->fresh;                                                             \
+    const size_t bytes = MHA__LANES * mha__element[type].bytes, step = p->b_step, terms = p->terms;          \
     mha__v       s[8][4], x[4], y;                                                                           \
     size_t       t;                                                                                          \
+    (void)width;                                                                                             \
     rows(mha__begin_row)                                                                                     \
-    for (t = 0; t < terms; t++, b.p += b.step) {                                                             \
-      x[0] = mha__load_b(b.p);                                                                               \
-      if (V > 1) x[1] = MHA__FN(load_as)(b.p + bytes, type);                                                 \
-      if (V > 2) x[2] = MHA__FN(load_as)(b.p + 2 * bytes, type);                                             \
-      if (V > 2) x[3] = MHA__FN(load_as)(b.p + 3 * bytes, type);                                             \
-      if (few) mha__ask(next, V * MHA__LANES);                                                               \
+    for (t = 0; t < terms; t++, b += step) {                                                                 \
+      x[0] = mha__load_b(b);                                                                                 \
+      if (V > 1) x[1] = MHA__FN(load_as)(b + bytes, type);                                                   \
+      if (V > 2) x[2] = MHA__FN(load_as)(b + 2 * bytes, type);                                               \
+      if (V > 2) x[3] = MHA__FN(load_as)(b + 3 * bytes, type);                                               \
+      if (few) mha__ask(p->next, V * MHA__LANES);                                                            \
       rows(mha__fma_row)                                                                                     \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
   }
 mha__product_tile(product_tall, mha__rows_tall, 2, MHA_F32, 0)
 mha__product_tile(product_tall_part, mha__rows_tall, 1, MHA_F32, 0)
-mha__product_tile(product_4x2, mha__rows_4, 2, b.type, 1)
-mha__product_tile(product_1x4, mha__rows_1, 4, b.type, 1)
-mha__product_tile(product_1x1, mha__rows_1, 1, b.type, 1)
+mha__product_tile(product_4x2, mha__rows_4, 2, p->type, 1)
+mha__product_tile(product_1x4, mha__rows_1, 4, p->type, 1)
+mha__product_tile(product_1x1, mha__rows_1, 1, p->type, 1)
 
-/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for `rows` rows, x < width
-   and t < terms: scores from a panel (r query row, t channel, x key), and output (t key, x channel). */
-static MHA__ATTR void MHA__FN(product)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows b,
-                                       size_t rows, size_t width, size_t terms, int fresh, mha__ahead *next) {
-  const size_t one = MHA__LANES, two = 2 * one, four = 4 * one, bytes = mha__element[b.type].bytes;
-  const int    again = rows >= 4 && fresh;
+/* out[r][x] = (fresh ? +0 : out[r][x]) + sum over t of a[r][t] b[t][x], t ascending, for so many rows: scores
+   from a panel (r query row, t channel, x key), and output (t key, x channel). */
+static MHA__ATTR void MHA__FN(product)(const mha__product *p, float *out, const float *a, const char *b,
+                                       size_t rows) {
+  const size_t two = 2 * MHA__LANES, four = 4 * MHA__LANES, bytes = mha__element[p->type].bytes;
+  const int    again = rows >= 4 && p->fresh;
   size_t       x, n, h, r;
-  for (; rows; rows -= h, out += h * out_row, a += h * a_row) {
-    const int tall = MHA__HEIGHT > 4 && b.type == MHA_F32 && rows >= MHA__HEIGHT;
-    mha__rows bx = b;
+  for (; rows; rows -= h, out += h * p->out_row, a += h * p->a_row) {
+    const int tall = MHA__HEIGHT > 4 && p->type == MHA_F32 && rows >= MHA__HEIGHT;
     if (rows < 4 && again) { /* some rows once more, rather than single ones */
-      out -= (4 - rows) * out_row;
-      a -= (4 - rows) * a_row;
+      out -= (4 - rows) * p->out_row;
+      a -= (4 - rows) * p->a_row;
       rows = 4;
     }
     h = tall ? MHA__HEIGHT : rows >= 4 ? 4 : 1;
-    for (x = 0; x < width; x += n, bx.p += n * bytes) {
-      const size_t left = width - x;
-      float       *o = out + x;
-      n = h > 1 && left >= two ? two : h == 1 && left >= four ? four : one;
-      if (tall && n == two) MHA__FN(product_tall)(o, out_row, a, a_row, bx, one, terms, fresh, next);
-      else if (tall) MHA__FN(product_tall_part)(o, out_row, a, a_row, bx, left, terms, fresh, next);
-      else if (h == 4 && n == two) MHA__FN(product_4x2)(o, out_row, a, a_row, bx, one, terms, fresh, next);
-      else if (n == four) MHA__FN(product_1x4)(o, out_row, a, a_row, bx, one, terms, fresh, next);
+    for (x = 0; x < p->width; x += n) {
+      const size_t left = p->width - x;
+      const char  *bx = b + x * bytes;
+      n = h > 1 && left >= two ? two : h == 1 && left >= four ? four : MHA__LANES;
+      if (tall && n == two) MHA__FN(product_tall)(p, out + x, a, bx, n);
+      else if (tall) MHA__FN(product_tall_part)(p, out + x, a, bx, left);
+      else if (h == 4 && n == two) MHA__FN(product_4x2)(p, out + x, a, bx, n);
+      else if (n == four) MHA__FN(product_1x4)(p, out + x, a, bx, n);
       else
         for (r = 0; r < h; r++)
-          MHA__FN(product_1x1)(o + r * out_row, 0, a + r * a_row, 0, bx, left, terms, fresh, next);
+          MHA__FN(product_1x1)(p, out + r * p->out_row + x, a + r * p->a_row, bx, left);
     }
   }
 }
@@ -2967,16 +2986,18 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
   rows(mha__fma_row)                                                                                         \
   t++;
 #define mha__dot_tile(name, rows, vectors, turn)                                                              \
-  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(float *out, size_t out_row, const float *a, size_t a_row,       \
-                                             mha__rows k, size_t width, size_t terms, int fresh,             \
-                                             mha__ahead *next) {                                             \
+  MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
+                                             const char *keys, size_t width) {                               \
     enum { V = vectors };                                                                                    \
-    const size_t bytes = mha__element[k.type].bytes;                                                         \
-    mha__rows    k1 = k;                                                                                     \
+    const int    fresh = p->fresh;                                                                           \
+    const size_t bytes = mha__element[p->type].bytes, terms = p->terms;                                      \
+    mha__rows    k, k1;                                                                                      \
     mha__v       s[8][4], x[4], x0[4], x1[4], y;                                                             \
     size_t       t = 0;                                                                                      \
-    rows(mha__begin_row)                                                                                     \
+    k.p = keys, k.step = p->b_step, k.type = p->type;                                                        \
+    k1 = k;                                                                                                  \
     k1.p += MHA__LANES * k.step;                                                                             \
+    rows(mha__begin_row)                                                                                     \
     while (t + 4 <= terms) {                                                                                 \
       if (V > 1) {                                                                                           \
         MHA__FN(turn)(x0, k);                                                                                \
@@ -2986,7 +3007,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
         MHA__FN(turn4_some)(some, k, width);                                                                 \
         x0[0] = some[0], x0[1] = some[1], x0[2] = some[2], x0[3] = some[3];                                  \
       }                                                                                                      \
-      mha__ask(next, 4 * V * MHA__LANES);                                                                    \
+      mha__ask(p->next, 4 * V * MHA__LANES);                                                                 \
       k.p += 4 * bytes, k1.p += 4 * bytes;                                                                   \
       mha__dot_channel(rows, 0)                                                                              \
       mha__dot_channel(rows, 1)                                                                              \
@@ -3006,28 +3027,30 @@ mha__dot_tile(dot_4x2_as, mha__rows_4, 2, turn4_as)
 mha__dot_tile(dot_1x2_as, mha__rows_1, 2, turn4_as)
 mha__dot_tile(dot_1x1, mha__rows_1, 1, turn4)
 
-static MHA__ATTR void MHA__FN(dot)(float *out, size_t out_row, const float *a, size_t a_row, mha__rows k,
-                                   size_t rows, size_t keys, size_t terms, int fresh, mha__ahead *next) {
-  const size_t one = MHA__LANES, two = 2 * one;
-  const int    floats = k.type == MHA_F32;
+static MHA__ATTR void MHA__FN(dot)(const mha__product *p, float *out, const float *a, const char *k,
+                                   size_t rows) {
+  const size_t two = 2 * MHA__LANES;
+  const int    floats = p->type == MHA_F32;
   size_t       x, r, n, h;
-  for (x = 0; x < keys; x += n) {
-    mha__rows kx = k;
-    n = keys - x < two ? one : two;
-    if (keys - x < one && x >= one && fresh) x = keys - one; /* some keys once more, rather than a part */
-    kx.p += x * k.step;
+  for (x = 0; x < p->width; x += n) {
+    const size_t left = p->width - x;
+    const char  *kx;
+    n = left < two ? MHA__LANES : two;
+    if (left < MHA__LANES && x >= MHA__LANES && p->fresh)
+      x = p->width - MHA__LANES; /* some keys once more, rather than a part */
+    kx = k + x * p->b_step;
     for (r = 0; r < rows; r += h) {
       float       *o;
       const float *ar;
-      if (rows - r < 4 && rows >= 4 && fresh && n == two) r = rows - 4;
-      o = out + r * out_row + x;
-      ar = a + r * a_row;
+      if (rows - r < 4 && rows >= 4 && p->fresh && n == two) r = rows - 4; /* likewise rows */
+      o = out + r * p->out_row + x;
+      ar = a + r * p->a_row;
       h = rows - r < 4 || n < two ? 1 : 4;
-      if (n < two) MHA__FN(dot_1x1)(o, out_row, ar, a_row, kx, keys - x, terms, fresh, next);
-      else if (h == 4 && floats) MHA__FN(dot_4x2)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
-      else if (h == 4) MHA__FN(dot_4x2_as)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
-      else if (floats) MHA__FN(dot_1x2)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
-      else MHA__FN(dot_1x2_as)(o, out_row, ar, a_row, kx, one, terms, fresh, next);
+      if (n < two) MHA__FN(dot_1x1)(p, o, ar, kx, p->width - x);
+      else if (h == 4 && floats) MHA__FN(dot_4x2)(p, o, ar, kx, n);
+      else if (h == 4) MHA__FN(dot_4x2_as)(p, o, ar, kx, n);
+      else if (floats) MHA__FN(dot_1x2)(p, o, ar, kx, n);
+      else MHA__FN(dot_1x2_as)(p, o, ar, kx, n);
     }
   }
 }
