@@ -728,8 +728,8 @@ typedef struct {
   void (*fold_values)(mha__row *row, size_t c, const float *block, size_t block_row, size_t rows, size_t n,
                       int last);
   void (*normalise)(float *o, size_t n, float r);
-  void (*tiny)(float *out, const float *q, const float *k, const float *v, size_t len, size_t heads, size_t d_k,
-               size_t head, size_t row, float factor);
+  void (*tiny)(float *out, const float *q, const float *k, const float *v, size_t len, size_t heads,
+               size_t d_k, size_t head, size_t row, float factor);
   void (*weigh)(float *w, size_t n, float m, float r);
   float (*log_sum)(float m, float l);
 } mha__kernels;
@@ -1317,7 +1317,8 @@ static size_t mha__whole_bytes(const mha__call *a, size_t panel, size_t rows) {
 /* The same in few mode at full width. */
 static size_t mha__few_bytes(const mha__call *a, size_t rows) {
   const size_t width = mha__plus(mha__plus(a->d->d_k, a->d_v), MHA__BLOCK);
-  return mha__times(rows, mha__plus(mha__times(width, sizeof(float)), rows > MHA__OWN ? sizeof(mha__row) : 0));
+  const size_t row = rows > MHA__OWN ? sizeof(mha__row) : 0;
+  return mha__times(rows, mha__plus(mha__times(width, sizeof(float)), row));
 }
 
 /* Returns 0 if it does not pay or does not fit: a block's panels should serve two stripes at least. */
@@ -1342,13 +1343,15 @@ static int mha__lay_out_whole(mha__tile *t, float *f, size_t bytes) {
   return 1;
 }
 
-/* At full width if four rows fit (or all there are), else four or fewer in pieces of 64 channels or fewer.  In
-   place a row's query must be held whole. */
+/* At full width if four rows fit (or all there are), else four or fewer in pieces of 64 channels or fewer.
+   In place a row's query must be held whole.  Several heads are taken together if their rows lie side by
+   side, so that memory is read in the order in which it lies. */
 static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
   const mha__call *a = t->a;
   const size_t     d_k = a->d->d_k, d_v = a->d_v, per_head = mha__head_rows(a), left = bytes / sizeof *f;
   const int        beside = a->k.head <= a->k.row && a->v.head <= a->v.row && per_head <= MHA__FEW;
-  const size_t     most = beside ? per_head * mha__min(a->kv_heads, MHA__FEW / per_head) : mha__min(per_head, MHA__FEW);
+  const size_t     heads = beside ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
+  const size_t     most = heads * mha__min(per_head, MHA__FEW);
   size_t           n = mha__min(most, MHA__OWN);
   t->whole = 0;
   t->heads = 1;
@@ -1388,7 +1391,6 @@ static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   if (!mha__lay_out_whole(t, (float *)memory, bytes)) mha__lay_out_few(t, (float *)memory, bytes);
 }
 
-
 typedef union {
   void         *align_pointer;
   uint64_t      align_64;
@@ -1413,7 +1415,8 @@ static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack
     mha__lay_out(t, stack, sizeof *stack);
   }
   skip %= sizeof(float);
-  if (a->in_place && t->q_width < a->d->d_k && work_bytes > skip && (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
+  if (a->in_place && t->q_width < a->d->d_k && work_bytes > skip &&
+      (work_bytes - skip) / sizeof(float) >= a->d->d_k) {
     mha__lay_out(t, stack, sizeof *stack); /* a workspace for one query row and little else: just that */
     t->query = (float *)(void *)((unsigned char *)work + skip);
     t->q_width = a->d->d_k;
@@ -1450,8 +1453,8 @@ static mha__rows mha__v_rows(const mha__tile *t, size_t kv_head, size_t j, size_
   return rows;
 }
 
-/* Rows r0 .. r0 + n - 1 of the tile in the block that begins at position base, and the keys x0 .. x1 - 1 of it
-   from the first to the last that one of them sees. */
+/* Rows r0 .. r0 + n - 1 of the tile in the block that begins at position base, and the keys x0 .. x1 - 1 of
+   it, from the first to the last that one of them sees. */
 typedef struct {
   size_t    r0, n;
   ptrdiff_t base;
@@ -1473,8 +1476,8 @@ static mha__keys mha__existing(const mha__tile *t, ptrdiff_t base, size_t x, siz
   return some;
 }
 
-/* whole: the panel of K^T that begins with key x, packed if it is not yet; lanes of keys that do not exist are
-   0. */
+/* whole: the panel of K^T that begins with key x, packed if it is not yet; lanes of keys that do not exist
+   are 0. */
 static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
   const size_t   d_k = t->a->d->d_k;
   float *const   panel = t->k_panel + x * d_k;
@@ -1499,12 +1502,13 @@ static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
   p.next = &none;
   for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel) {
     p.width = mha__min(t->panel, s->g1 - x);
-    t->kernels->product(&p, t->score + x, t->query + s->r0 * d_k, (const char *)mha__k_panel(t, s->base, x), s->n);
+    t->kernels->product(&p, t->score + x, t->query + s->r0 * d_k,
+                        (const char *)mha__k_panel(t, s->base, x), s->n);
   }
 }
 
-/* few: the key after x .. x + panel - 1 of the tile's h-th head is the same of the next head, or the next of the
-   first one.  Returns how many follow there. */
+/* few: after the keys x .. x + panel - 1 of the tile's h-th head come those of the next head, or the next keys
+   of the first one: into h and j the head and the index of the first.  Returns how many there are. */
 static size_t mha__after(const mha__tile *t, const mha__stripe *s, size_t x, size_t *h, size_t *j) {
   *j = mha__key_index(t, s->base, x);
   if ((++*h) * t->per_head >= t->n) *h = 0, *j += t->panel;
@@ -1598,8 +1602,8 @@ static void mha__scale_weights(const mha__tile *t, const mha__stripe *s, size_t 
       p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, kv_head, mha__key_index(t, s->base, x))];
 }
 
-/* Keys x .. x + count - 1 of the block, n of whose channels begin at v, as mixed into the rows r .. r + rows - 1
-   of the stripe. */
+/* Keys x .. x + count - 1 of the block, n of whose channels begin at v, as mixed into the rows r .. r + rows
+   - 1 of the stripe. */
 typedef struct {
   float    *out;
   size_t    r, rows;
@@ -1623,7 +1627,8 @@ static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha
       for (end = x + 1; end < x1 && mha__sees(row, end) == sees; end++) {}
       p->terms = end - x;
       p->fresh = 0;
-      if (sees) t->kernels->product(p, out, t->score + r * MHA__BLOCK + x, m->v.p + (x - m->x) * m->v.step, 1);
+      if (sees)
+        t->kernels->product(p, out, t->score + r * MHA__BLOCK + x, m->v.p + (x - m->x) * m->v.step, 1);
     }
   }
 }
@@ -1653,10 +1658,10 @@ static void mha__pack_values(mha__tile *t, const mha__stripe *s) {
   for (x = s->g0; x < s->g1; x += MHA__PANEL) {
     const uint32_t  piece = (uint32_t)1 << x / MHA__PANEL;
     const mha__keys keys = mha__existing(t, s->base, x, MHA__PANEL);
+    const mha__rows v = mha__v_rows(t, t->kv_head, mha__key_index(t, s->base, keys.x0), 0);
     if (t->v_ready & piece) continue;
-    if (!t->kernels->pack(t->v_panel + keys.x0 * t->panel, t->panel, MHA__BLOCK * t->panel,
-                          mha__v_rows(t, t->kv_head, mha__key_index(t, s->base, keys.x0), 0), keys.x1 - keys.x0,
-                          t->a->d_v))
+    if (!t->kernels->pack(t->v_panel + keys.x0 * t->panel, t->panel, MHA__BLOCK * t->panel, v,
+                          keys.x1 - keys.x0, t->a->d_v))
       t->v_bad |= piece;
     t->v_ready |= piece;
   }
@@ -2182,7 +2187,8 @@ static int mha__plain(const float *out, const float *q, const float *k, const fl
   if (!out || !q || !k || !v || misaligned) return 0;
   if (o > end || (uintptr_t)q > end || (uintptr_t)k > end || (uintptr_t)v > end) return 0;
   n *= sizeof(float);
-  return (q == out || !mha__overlap(out, n, q, n)) && !mha__overlap(out, n, k, n) && !mha__overlap(out, n, v, n);
+  if (q != out && mha__overlap(out, n, q, n)) return 0;
+  return !mha__overlap(out, n, k, n) && !mha__overlap(out, n, v, n);
 }
 
 /* Level 1 attention: four tensors of the same size and strides, everything else at its default. */
@@ -2190,7 +2196,7 @@ static mha_status mha__attend_alike(float *out, const float *q, const float *k, 
                                     size_t seq_len, size_t num_heads, size_t d_k, mha_strides strides) {
   mha_desc d;
   if (!seq_len) return MHA_OK;
-  if (seq_len <= MHA__PANEL && d_k <= MHA__PANEL && num_heads <= MHA__PANEL && /* where checking takes longest */
+  if (seq_len <= MHA__PANEL && d_k <= MHA__PANEL && num_heads <= MHA__PANEL && /* and the rest would show */
       mha__plain(out, q, k, v, seq_len * num_heads * d_k)) {
     mha__active()->tiny(out, q, k, v, seq_len, num_heads, d_k, (size_t)strides.head, (size_t)strides.row,
                         mha__inverse_sqrt(d_k) * MHA__LOG2E);
@@ -2586,7 +2592,7 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
-/* MHA__LANES numbers of another type; and four of each of the keys 0, 4, 8 and 12, as many as fill a vector */
+/* MHA__LANES numbers of another type; and four of each of the keys 0, 4, 8, 12, as many as fill a vector */
 #if MHA__LANES == 16
 #  define mha__i128(p)      _mm_loadu_si128((const __m128i *)(const void *)(p))
 #  define mha__i256(p)      _mm256_loadu_si256((const __m256i *)(const void *)(p))
@@ -2603,8 +2609,8 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__quads(p, step) \
     mha__quad(mha__quad(mha__quad(_mm512_castps128_ps512(mha__four(p)), 1, (p) + 4 * (step)), 2, \
                         (p) + 8 * (step)), 3, (p) + 12 * (step))
-#  define mha__two(p, step)  _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p)), \
-                                                _mm_loadl_epi64((const __m128i *)(const void *)((p) + 4 * (step))))
+#  define mha__i64(p)        _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#  define mha__two(p, step)  _mm_unpacklo_epi64(mha__i64(p), mha__i64((p) + 4 * (step)))
 #  define mha__quads_16(p, step) \
     _mm256_inserti128_si256(_mm256_castsi128_si256(mha__two(p, step)), mha__two((p) + 8 * (step), step), 1)
 #  define mha__quads_8(p, step) _mm_unpacklo_epi64(mha__two_8(p, step), mha__two_8((p) + 8 * (step), step))
@@ -2617,18 +2623,19 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  define mha__from_s8(a)   _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(a))
 #  define mha__load_f16(p)  mha__from_f16(mha__i128(p))
 #  define mha__load_bf16(p) mha__from_bf16(mha__i128(p))
-#  define mha__load_s8(p)   mha__from_s8(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+#  define mha__i64(p)       _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#  define mha__load_s8(p)   mha__from_s8(mha__i64(p))
 #  define mha__four(p)      _mm_loadu_ps((const float *)(const void *)(p))
 #  define mha__quads(p, step) \
     _mm256_insertf128_ps(_mm256_castps128_ps256(mha__four(p)), mha__four((p) + 4 * (step)), 1)
-#  define mha__quads_16(p, step) _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p)), \
-                                                    _mm_loadl_epi64((const __m128i *)(const void *)((p) + 4 * (step))))
+#  define mha__quads_16(p, step) _mm_unpacklo_epi64(mha__i64(p), mha__i64((p) + 4 * (step)))
 #  define mha__quads_8(p, step) \
     _mm_unpacklo_epi32(_mm_cvtsi32_si128(mha__int(p)), _mm_cvtsi32_si128(mha__int((p) + 4 * (step))))
 #else
 #  if defined(MHA__NEON) && MHA__LANES == 4
-#    define mha__load_f16(p)  vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)(const void *)(p))))
-#    define mha__load_bf16(p) vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *)(const void *)(p)), 16))
+#    define mha__u16(p)       vld1_u16((const uint16_t *)(const void *)(p))
+#    define mha__load_f16(p)  vcvt_f32_f16(vreinterpret_f16_u16(mha__u16(p)))
+#    define mha__load_bf16(p) vreinterpretq_f32_u32(vshll_n_u16(mha__u16(p), 16))
 #  else
 #    define mha__load_f16(p)  MHA__FN(load_other)(p, MHA_F16)
 #    define mha__load_bf16(p) MHA__FN(load_other)(p, MHA_BF16)
@@ -2657,8 +2664,8 @@ MHA__INLINE void MHA__FN(turn4)(mha__v x[4], mha__rows k) {
 }
 static void MHA__FN(turn4_as)(mha__v x[4], mha__rows k) { mha__widen(x, k.p, k.type, 0, 4); }
 #else
-/* a has four channels each of keys 0, 4, ... side by side, b of keys 1, 5, ... and so on: turning 4 x 4 inside
-   each quarter then does it. */
+/* a has four channels each of keys 0, 4, ... side by side, b of keys 1, 5, ... and so on: turning 4 x 4
+   inside each quarter then does it. */
 #  if defined(MHA__NEON)
 MHA__INLINE void MHA__FN(turn_quads)(mha__v x[4], mha__v a, mha__v b, mha__v c, mha__v d) {
   const float32x4x2_t ab = vtrnq_f32(a, b), cd = vtrnq_f32(c, d);
@@ -2878,8 +2885,8 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 
 /* ---- The two products ----
 
-   A tile keeps some rows of the result, V vectors wide, in registers while it runs through the terms.  Rows are
-   written out by macros, because compilers keep an array in registers only if no loop runs over it. */
+   A tile keeps some rows of the result, V vectors wide, in registers while it runs through the terms.  Rows
+   are written out by macros, because compilers keep an array in registers only if no loop runs over it. */
 
 #define mha__rows_1(do_row)  do_row(0)
 #define mha__rows_4(do_row)  do_row(0) do_row(1) do_row(2) do_row(3)
@@ -2887,7 +2894,11 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 /* One vector may be a part of one, of `width` lanes; in tiles of several all are whole. */
 #define mha__load_tile(p)     (V > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
 #define mha__load_b(p)        (V > 1 ? MHA__FN(load_as)(p, type) : MHA__FN(load_part_as)(p, type, width))
-#define mha__store_tile(p, a) do { if (V > 1) mha__store(p, a); else MHA__FN(store_part)(p, a, width); } while (0)
+#define mha__store_tile(p, a)                           \
+  do {                                                  \
+    if (V > 1) mha__store(p, a);                        \
+    else MHA__FN(store_part)(p, a, width);              \
+  } while (0)
 
 /* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
 #define mha__begin_row(r)                                                                        \
@@ -2985,7 +2996,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
   if (V > 1) x[1] = x1[c];                                                                                   \
   rows(mha__fma_row)                                                                                         \
   t++;
-#define mha__dot_tile(name, rows, vectors, turn)                                                              \
+#define mha__dot_tile(name, rows, vectors, turn)                                                             \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
                                              const char *keys, size_t width) {                               \
     enum { V = vectors };                                                                                    \
@@ -3188,7 +3199,8 @@ static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   }
 }
 
-/* The sum of 2^(s - m) over a multiple of 16 logits, which become these: in 16 lanes, then these in halves. */
+/* The sum of 2^(s - m) over a multiple of 16 logits, which become these: in 16 lanes, then these in halves.
+   (Or over whole vectors of the first 16, if the others are hidden.) */
 MHA__INLINE MHA__ATTR float MHA__FN(exponentials)(float *s, size_t n, float m) {
   const mha__v by = mha__set(m);
   mha__v       lane[MHA__PANEL / MHA__LANES];
@@ -3358,6 +3370,8 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef mha__load_f16
 #undef mha__load_bf16
 #undef mha__load_s8
+#undef mha__i64
+#undef mha__u16
 #undef mha__i128
 #undef mha__i256
 #undef mha__from_f16
