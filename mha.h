@@ -1507,8 +1507,8 @@ static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
   }
 }
 
-/* few: after the keys x .. x + panel - 1 of the tile's h-th head come those of the next head, or the next keys
-   of the first one: into h and j the head and the index of the first.  Returns how many there are. */
+/* few: after the keys x .. x + panel - 1 of the tile's h-th head come those of the next head, or the next
+   ones of the first head.  Returns how many there are, and into h and j goes where they begin. */
 static size_t mha__after(const mha__tile *t, const mha__stripe *s, size_t x, size_t *h, size_t *j) {
   *j = mha__key_index(t, s->base, x);
   if ((++*h) * t->per_head >= t->n) *h = 0, *j += t->panel;
