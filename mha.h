@@ -3182,7 +3182,7 @@ MHA__INLINE MHA__ATTR mha__v MHA__FN(largest)(mha__v a) {
 
 /* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for
    the values.  The first block is taken as it is: what folding it into nothing comes to. */
-static MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
+MHA__NOINLINE MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   row->fresh = !row->sees;
   row->sees = 1;
   row->grew = row->fresh || m > row->m;
