@@ -549,12 +549,16 @@ typedef struct {
 } mha__ahead;
 
 MHA__INLINE void mha__ask(mha__ahead *next, size_t numbers) {
-  if (!next->rows) return;
-  mha__prefetch(next->row + next->done, numbers * next->element);
-  next->done += numbers * next->element;
-  if (next->done < next->width) return;
-  next->done = 0;
-  if (--next->rows) next->row += next->step;
+  size_t bytes = numbers * next->element;
+  while (bytes && next->rows) {
+    const size_t some = mha__min(bytes, next->width - next->done);
+    mha__prefetch(next->row + next->done, some);
+    bytes -= some;
+    next->done += some;
+    if (next->done < next->width) return;
+    next->done = 0;
+    if (--next->rows) next->row += next->step;
+  }
 }
 
 static void mha__clear(void *p, size_t bytes) {
@@ -1595,11 +1599,12 @@ static void mha__scale_weights(const mha__tile *t, const mha__stripe *s, size_t 
   const mha_desc *d = t->a->d;
   const mha__row *row = &t->row[s->r0 + r];
   const size_t    kv_head = t->kv_head + (s->r0 + r) / t->per_head;
+  const size_t    step = (size_t)d->v_scale_stride.row;
+  const float    *scale = d->v_scale + mha__at(d->v_scale_stride, t->b, kv_head, 0);
   float          *p = t->score + r * MHA__BLOCK;
-  size_t          x;
-  for (x = row->x0; x < row->x1; x++)
-    if (mha__sees(row, x))
-      p[x] *= d->v_scale[mha__at(d->v_scale_stride, t->b, kv_head, mha__key_index(t, s->base, x))];
+  size_t          x, j = mha__key_index(t, s->base, row->x0) * step;
+  for (x = row->x0; x < row->x1; x++, j += step)
+    if (mha__sees(row, x)) p[x] *= scale[j];
 }
 
 /* Keys x .. x + count - 1 of the block, n of whose channels begin at v, as mixed into the rows r .. r + rows
@@ -2933,7 +2938,7 @@ static MHA__ATTR float MHA__FN(log)(float l) {
       if (V > 1) x[1] = MHA__FN(load_as)(b + bytes, type);                                                   \
       if (V > 2) x[2] = MHA__FN(load_as)(b + 2 * bytes, type);                                               \
       if (V > 2) x[3] = MHA__FN(load_as)(b + 3 * bytes, type);                                               \
-      if (few) mha__ask(p->next, V * MHA__LANES);                                                            \
+      if (few && t % 4 == 0) mha__ask(p->next, 4 * V * MHA__LANES);                                          \
       rows(mha__fma_row)                                                                                     \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
