@@ -1,4 +1,4 @@
-/* mha.h - v0.1.0 - multi-head attention, one C header without dependencies - licence at the end
+/* mha.h - v0.2.0 - multi-head attention, one C header without dependencies - licence at the end
 
    CONTENTS (search for the headings)
 
@@ -208,9 +208,10 @@
 
    REVISIONS
 
+      0.2.0  2026-11-30  faster throughout, SIMD128 in WebAssembly; the same bits
       0.1.0  2026-11-29  first version
 */
-#if defined(MHA_VERSION) && MHA_VERSION != 100
+#if defined(MHA_VERSION) && MHA_VERSION != 200
 #  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
 #endif
 
@@ -223,8 +224,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MHA_VERSION        100 /* 0.1.0 = 0 * 10000 + 1 * 100 + 0 */
-#define MHA_VERSION_STRING "0.1.0"
+#define MHA_VERSION        200 /* 0.2.0 = 0 * 10000 + 2 * 100 + 0 */
+#define MHA_VERSION_STRING "0.2.0"
 #define MHA_NUMERICS       1   /* the order of roundings, see ARITHMETIC; another number, other bits */
 
 #ifndef MHADEF
