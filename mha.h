@@ -467,7 +467,7 @@ MHADEF const char *mha_numerics(void);
 #    elif defined(_MSC_VER)
 #      include <intrin.h>
 #    endif
-#  elif defined(__aarch64__) || defined(_M_ARM64)
+#  elif (defined(__aarch64__) && !defined(__AARCH64EB__)) || defined(_M_ARM64)
 #    define MHA__NEON
 #    include <arm_neon.h>
 #  elif defined(__wasm_simd128__) && !defined(MHA_EXACT_FMA) /* no fma here either, see MHA__SSE2 */
@@ -635,7 +635,7 @@ static uint16_t mha__to_bf16(float x) {
   return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 
-/* Four bytes, as they lie on the machines that have the instructions for it. */
+/* Four bytes as they lie in memory, little-endian: of use where vectors are. */
 MHA__INLINE int mha__int(const char *p) {
   const unsigned char *b = (const unsigned char *)p;
   return (int)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
@@ -2642,16 +2642,18 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #    define mha__u16(p)       vld1_u16((const uint16_t *)(const void *)(p))
 #    define mha__load_f16(p)  vcvt_f32_f16(vreinterpret_f16_u16(mha__u16(p)))
 #    define mha__load_bf16(p) vreinterpretq_f32_u32(vshll_n_u16(mha__u16(p), 16))
+#    define mha__s16(p)       vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(mha__int(p))))
+#    define mha__load_s8(p)   vcvtq_f32_s32(vmovl_s16(vget_low_s16(mha__s16(p))))
 #  else
 #    define mha__load_f16(p)  MHA__FN(load_other)(p, MHA_F16)
 #    define mha__load_bf16(p) MHA__FN(load_other)(p, MHA_BF16)
-#  endif
-#  define mha__load_s8(p)     MHA__FN(load_other)(p, MHA_S8)
+#    define mha__load_s8(p)   MHA__FN(load_other)(p, MHA_S8)
 MHA__NOINLINE MHA__ATTR mha__v MHA__FN(load_other)(const char *p, int type) {
   float some[MHA__LANES];
   mha__widen(some, p, type, 0, MHA__LANES);
   return mha__load(some);
 }
+#  endif
 #endif
 
 /* MHA__LANES numbers of any type */
@@ -3378,6 +3380,7 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef mha__load_s8
 #undef mha__i64
 #undef mha__u16
+#undef mha__s16
 #undef mha__i128
 #undef mha__i256
 #undef mha__from_f16
