@@ -497,7 +497,7 @@ MHADEF const char *mha_numerics(void);
 
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
 #define MHA__PANEL   16  /* lanes of a block's sum: contract, too; what narrow panels hold of K and V */
-#define MHA__ROWS    192 /* most query rows per tile: with d_k = 64 its scratch is 160 KB, inside any L2 */
+#define MHA__ROWS    256 /* most query rows per tile: with d_k = 64 its scratch is 206 KB, inside most L2 */
 #define MHA__STRIPE  48  /* rows scored at once: multiple of every kernel's height; 36 KB with d_k = 64 */
 #define MHA__MANY    12  /* rows from which packing a whole block pays */
 #define MHA__FEW     64  /* most rows at once where it does not */

@@ -329,7 +329,7 @@ static void lengths(void) {
 
 /* Rows around the heights of tiles and stripes, keys around panels and blocks that begin anywhere. */
 static void tiles_and_blocks(void) {
-  static const size_t tiles[] = { 4, 6, 8, 12, 16, 18, 24, 48, 96, 192 };
+  static const size_t tiles[] = { 4, 6, 8, 12, 16, 18, 24, 48, 96, 256 };
   static const size_t blocks[] = { 16, 32, 64, 128, 256 };
   size_t              r, more, k, near;
   if (!begin()) return;
