@@ -73,7 +73,7 @@ class Ours:
         if c.name == "tiny":
             yield "mha_multi_head_attention", lambda: self.prepare(data, threads, "token", "simple")
             return
-        for layout in ("token", "head") if c.q_len == 1 else ("token",):
+        for layout in ("token", "head"):
             for share in ("rows", "keys") if c.q_len == 1 and threads > 1 else ("rows",):
                 name = layout if threads == 1 else layout + " " + share
                 yield name, lambda l=layout, s=share: self.prepare(data, threads, l, s)
@@ -83,11 +83,12 @@ class Ours:
         d = mha.Desc(batch=c.batch, q_heads=c.q_heads, kv_heads=c.kv_heads, q_len=c.q_len, kv_len=c.kv_len,
                      d_k=c.d, flags=mha.CAUSAL * c.causal, q=data.q.ctypes.data, o=out.ctypes.data)
         d.k_type = d.v_type = mha.F16 if c.f16 else mha.F32
-        k, v = (data.k, data.v) if layout == "token" else (data.heads("k"), data.heads("v"))
-        d.k, d.v = k.ctypes.data, v.ctypes.data
+        q, k, v = data.q, data.k, data.v
         if layout == "head":
-            strides = mha.Strides(c.kv_heads * c.kv_len * c.d, c.kv_len * c.d, c.d)
-            d.k_stride = d.v_stride = strides
+            q, k, v = data.heads("q"), data.heads("k"), data.heads("v")
+            d.q_stride = d.o_stride = mha.Strides(c.q_heads * c.q_len * c.d, c.q_len * c.d, c.d)
+            d.k_stride = d.v_stride = mha.Strides(c.kv_heads * c.kv_len * c.d, c.kv_len * c.d, c.d)
+        d.q, d.k, d.v = q.ctypes.data, k.ctypes.data, v.ctypes.data
         size = (lib.mha_keys_bytes if share == "keys" else lib.mha_work_bytes)(d)
         if size == 0 and share != "simple":
             raise RuntimeError(lib.mha_strerror(lib.mha_check(ctypes.byref(d))).decode())
@@ -99,7 +100,10 @@ class Ours:
             f = lib.keys_share if share == "keys" else lib.rows_share
             a = Crew(ctypes.cast(f, ctypes.c_void_p), ctypes.addressof(job), threads)
             call = lib.keys_call if share == "keys" else lib.team_call
-        return self.team.timer(call, ctypes.byref(a), None, (a, job, d, work, k, v)), lambda: out
+        result = lambda: out
+        if layout == "head":
+            result = lambda: out.reshape(c.batch, c.q_heads, c.q_len, c.d).transpose(0, 2, 1, 3)
+        return self.team.timer(call, ctypes.byref(a), None, (a, job, d, work, q, k, v)), result
 
 
 class Naive:
