@@ -2795,7 +2795,6 @@ MHA__INLINE MHA__ATTR void MHA__FN(store_part)(float *p, mha__v a, size_t n) {
   else mha__store_some(p, a, n);
 }
 
-
 /* The same of another type. */
 MHA__NOINLINE MHA__ATTR mha__v MHA__FN(widen_some)(const char *p, int type, size_t n) {
   float some[MHA__LANES] = { 0 };
@@ -2902,30 +2901,31 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 /* One vector may be a part of one, of `width` lanes; in tiles of several all are whole. */
 #define mha__load_tile(p)     (V > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
 #define mha__load_b(p)        (V > 1 ? MHA__FN(load_as)(p, type) : MHA__FN(load_part_as)(p, type, width))
-#define mha__store_tile(p, a)                           \
-  do {                                                  \
-    if (V > 1) mha__store(p, a);                        \
-    else MHA__FN(store_part)(p, a, width);              \
+#define mha__store_tile(p, a)                                                                                \
+  do {                                                                                                       \
+    if (V > 1) mha__store(p, a);                                                                             \
+    else MHA__FN(store_part)(p, a, width);                                                                   \
   } while (0)
 
 /* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
-#define mha__begin_row(r)                                                                        \
-  s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * p->out_row);                          \
-  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + MHA__LANES);       \
-  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 2 * MHA__LANES);   \
+#define mha__begin_row(r)                                                                                    \
+  s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * p->out_row);                                   \
+  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + MHA__LANES);                \
+  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 2 * MHA__LANES);            \
   if (V > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 3 * MHA__LANES);
-#define mha__fma_row(r)                                                                          \
-  y = mha__set(a[r * p->a_row + t]);                                                                \
-  s[r][0] = mha__fma(y, x[0], s[r][0]);                                                          \
-  if (V > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                               \
-  if (V > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                               \
+#define mha__fma_row(r)                                                                                      \
+  y = mha__set(a[r * p->a_row + t]);                                                                         \
+  s[r][0] = mha__fma(y, x[0], s[r][0]);                                                                      \
+  if (V > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                                           \
+  if (V > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                                           \
   if (V > 2) s[r][3] = mha__fma(y, x[3], s[r][3]);
-#define mha__end_row(r)                                                                          \
-  mha__store_tile(out + r * p->out_row, s[r][0]);                                                   \
-  if (V > 1) mha__store(out + r * p->out_row + MHA__LANES, s[r][1]);                                \
-  if (V > 2) mha__store(out + r * p->out_row + 2 * MHA__LANES, s[r][2]);                            \
+#define mha__end_row(r)                                                                                      \
+  mha__store_tile(out + r * p->out_row, s[r][0]);                                                            \
+  if (V > 1) mha__store(out + r * p->out_row + MHA__LANES, s[r][1]);                                         \
+  if (V > 2) mha__store(out + r * p->out_row + 2 * MHA__LANES, s[r][2]);                                     \
   if (V > 2) mha__store(out + r * p->out_row + 3 * MHA__LANES, s[r][3]);
 
+/* types: the type of b, a constant where many rows are worked on; few: ask for what comes next? */
 #define mha__product_tile(name, rows, vectors, types, few)                                                   \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
                                              const char *b, size_t width) {                                  \
