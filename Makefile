@@ -30,7 +30,7 @@ EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_c
 
 help: ## this list (default)
 	@awk -F '## ' '/^[a-z-]+:.*## / { split($$1, t, ":"); printf "  make %-14s %s\n", t[1], $$2 }' Makefile
-	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, PYTHON, B (folder for everything built)"
+	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, PYTHON, BENCH, OLD, ARGS, B (where to build)"
 
 run: $(B)/heatmap ## a worked example, then what the heads of a real sentence model look at
 	$(B)/heatmap examples/minilm.txt $(B)/attention.svg
@@ -53,8 +53,9 @@ bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --
 bench-compare: ## two builds of mha.h side by side: OLD=HEAD~1 or OLD=path/to/mha.h; BENCH=... as above
 	@mkdir -p $(B)/old
 	@if test -f "$(OLD)"; then cp "$(OLD)" $(B)/old/mha.h; \
-	elif git show "$(OLD):./mha.h" > $(B)/old/mha.h; then :; \
+	elif git show "$(OLD):./mha.h" > $(B)/old/mha.h 2> /dev/null; then :; \
 	else echo "OLD must be a revision or the path of another mha.h, as in OLD=HEAD~1"; exit 1; fi
+	@! cmp -s mha.h $(B)/old/mha.h || echo "note: both are the same mha.h"
 	@$(MAKE) -s $(B)/bench_compare
 	$(B)/bench_compare $(BENCH)
 

@@ -107,8 +107,8 @@
    Grouped queries.  Query head h reads kv head h / (q_heads / kv_heads).
 
    In place.  o may be q itself, with the same strides and d_v = d_k, if one row's scaled query, 4 * d_k
-   bytes, fits the workspace from its first multiple of 4 on; without one up to d_k = 512 (MHA_STACK_BYTES
-   4096).  Every other overlap of an
+   bytes, fits the workspace from its first multiple of 4 on; without one surely up to d_k = 512 (with
+   MHA_STACK_BYTES 4096), where mha_check, which knows no workspace, accepts more.  Every other overlap of an
    output with anything is refused, also an o interleaved with a packed Q, K, V buffer.
 
    Errors.  Each call first checks everything; after an error nothing has been written.  Options that would be
@@ -167,16 +167,17 @@
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
-   the deepest call takes less than 5 KB beside it in optimised builds.  A workspace makes it faster, up to
-   mha_work_bytes(); any size will do.
+   the deepest call takes less than 5 KB beside it in optimised builds.  A workspace makes many query rows up
+   to three times as fast, up to mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
-   set.  To share a call, run mha_attend_part(&d, part, parts, ...) for part = 0 .. parts - 1, in any threads
-   and order.  Where there are fewer query rows than threads, share the keys:
+   set.  To share a call, run mha_attend_part(&d, part, parts, work, work_bytes) for part = 0 .. parts - 1, in
+   any threads and order, each with a workspace of its own.  Where there are fewer query rows than threads,
+   share the keys:
 
-      shared = malloc(mha_keys_bytes(&d));                     // does not depend on parts
+      bytes = mha_keys_bytes(&d), shared = malloc(bytes);      // does not depend on parts
       mha_attend_keys(&d, part, parts, shared, bytes);         // in each thread; the same parts everywhere
-      mha_attend_join(&d, shared, bytes);                      // once, when all are done
+      mha_attend_join(&d, shared, bytes);                      // once, after all parts: a missing one goes unnoticed
 
 
    OPTIONS   macros; where the implementation is compiled, unless it says otherwise
@@ -202,8 +203,8 @@
 
    float32 queries and outputs; no dropout, no training; no masks other than bytes, biases and the rules
    above.  Instances: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64,
-   SIMD128 in WebAssembly (compiled with -msimd128).
-   Positions lie within +-PTRDIFF_MAX/4.  Compilers may call memcpy, memset and memmove.
+   SIMD128 in WebAssembly (compiled with -msimd128).  Positions lie within +-PTRDIFF_MAX/4.  Compilers may
+   call memcpy, memset and memmove.
 
 
    REVISIONS
@@ -265,8 +266,8 @@ MHADEF const char *mha_strerror(mha_status status);
 /* ---- Level 1: the three steps, and all three at once.  Dense row-major float32. ----
 
    Outputs may not overlap inputs, with one exception: the out of mha_sdpa and mha_multi_head_attention may
-   be q itself while a query row fits the stack buffer (In place, under SEMANTICS).  Inputs may overlap each
-   other. With seq_len 0 each call is OK and writes nothing. */
+   be q itself up to d_k = 512 (In place, under SEMANTICS).  Inputs may overlap each other.  With seq_len 0
+   each call is OK and writes nothing. */
 
 /* heads[h][i][c] = x[i][h * d_k + c]      x: (seq_len, num_heads * d_k)   heads: (num_heads, seq_len, d_k) */
 MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, size_t num_heads, size_t d_k);
@@ -353,7 +354,8 @@ MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, 
 /* What the calls above refuse in d, except for what hangs on the workspace.  Does nothing else. */
 MHADEF mha_status mha_check(const mha_desc *d);
 
-/* The workspace beyond which more does not help; 0 for a descriptor that mha_check refuses. */
+/* The workspace beyond which more does not help; 0 for a descriptor that mha_check refuses, as it does one
+   whose o, q, k or v is not set yet. */
 MHADEF size_t mha_work_bytes(const mha_desc *d);
 
 /* Few query rows, many keys, several threads: share the keys instead of the rows.

@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
   d.d_k = CHANNELS;
   d.flags = MHA_CAUSAL;
   d.q = q, d.k = k, d.v = v;
+  d.o = alone; /* before mha_work_bytes, which knows no size for what it would refuse */
 
   for (n = 0; n < threads; n++) {
     s[n].d = &d, s[n].part = (size_t)n, s[n].parts = (size_t)threads;
@@ -70,7 +71,6 @@ int main(int argc, char **argv) {
     if (!s[n].work) s[n].work_bytes = 0; /* without a workspace it is slower, no more */
   }
 
-  d.o = alone;
   time_alone = now();
   s[0].status = mha_attend(&d, s[0].work, s[0].work_bytes);
   time_alone = now() - time_alone;

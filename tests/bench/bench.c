@@ -369,7 +369,7 @@ int main(int argc, char **argv) {
     int          status = read_options(&o, argc, argv);
   if (status) return status - 1;
   if (o.list) return list(), 0;
-  if (o.group && !known_group(o.group)) return fail("no such group: ", o.group);
+  if (o.group && !known_group(o.group)) return fail("no such group (--list shows them): ", o.group);
   if (o.isa && !build_new.force_isa(o.isa)) return fail("this machine or build has no instance ", o.isa);
   if (o.json && !(json = fopen(o.json, "w"))) return fail("cannot write ", o.json);
 
