@@ -177,7 +177,7 @@
 
       bytes = mha_keys_bytes(&d), shared = malloc(bytes);      // does not depend on parts
       mha_attend_keys(&d, part, parts, shared, bytes);         // in each thread; the same parts everywhere
-      mha_attend_join(&d, shared, bytes);                      // once, after all parts: a missing one goes unnoticed
+      mha_attend_join(&d, shared, bytes);                      // once, after all of them
 
 
    OPTIONS   macros; where the implementation is compiled, unless it says otherwise
