@@ -545,14 +545,14 @@ MHA__INLINE void mha__prefetch(const void *p, size_t bytes) {
 }
 
 /* What will be needed next, to be asked for little by little while something else is worked on: so many rows
-   of `width` bytes, `step` bytes apart, of which `done` bytes of the first are asked for. */
+   of `width` bytes, `step` bytes apart, of which `done` bytes of the first are asked for.  NULL: nothing. */
 typedef struct {
   const char *row;
   size_t      rows, step, width, done, element; /* element: bytes of one number */
 } mha__ahead;
 
 MHA__INLINE void mha__ask(mha__ahead *next, size_t numbers) {
-  size_t bytes = numbers * next->element;
+  size_t bytes = next ? numbers * next->element : 0;
   while (bytes && next->rows) {
     const size_t some = mha__min(bytes, next->width - next->done);
     mha__prefetch(next->row + next->done, some);
@@ -716,7 +716,7 @@ typedef struct {
   int         type;           /* of b, an mha_type */
   size_t      width, terms;   /* x < width, t < terms */
   int         fresh;          /* from +0, or from what is in out? */
-  mha__ahead *next;           /* to be asked for meanwhile */
+  mha__ahead *next;           /* to be asked for meanwhile, or NULL */
 } mha__product;
 
 /* One instance of the kernel template at the end of this file; what each function does stands there. */
@@ -1290,7 +1290,7 @@ typedef struct {
   size_t              heads;   /* most kv heads at once */
   size_t              q_width; /* channels of the scaled queries held at once: d_k if there is room */
   size_t              v_width; /* channels of V mixed at once: likewise d_v */
-  size_t              panel;   /* whole: keys beside each other in a panel of K^T, channels in one of V */
+  size_t              panel;   /* keys at once; whole: in a panel of K^T, and channels in one of V */
   mha__row           *row;     /* (rows) */
   float              *query;   /* (rows, q_width) scaled */
   float              *score;   /* (stripe, 128) then the exponentials */
@@ -1307,6 +1307,12 @@ typedef struct {
 
 /* Rows of one kv head in one batch member. */
 static size_t mha__head_rows(const mha__call *a) { return mha__times(a->d->q_len, a->group); }
+
+/* Kv heads whose rows make one tile in few mode, where they lie side by side. */
+static size_t mha__few_heads(const mha__call *a) {
+  const size_t per_head = mha__head_rows(a);
+  return per_head <= MHA__FEW ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
+}
 
 static size_t mha__panel(const mha__kernels *kernels) { return mha__max(MHA__PANEL, 2 * kernels->lanes); }
 
@@ -1332,13 +1338,12 @@ static size_t mha__few_bytes(const mha__call *a, size_t rows) {
 static int mha__lay_out_whole(mha__tile *t, float *f, size_t bytes) {
   const mha__call *a = t->a;
   const size_t     d_k = a->d->d_k, most = mha__min(mha__head_rows(a), MHA__ROWS);
-  const size_t     least = mha__min(most, 2 * MHA__STRIPE), panel = mha__panel(t->kernels);
+  const size_t     least = mha__min(most, 2 * MHA__STRIPE), panel = t->panel;
   if (most < MHA__MANY || bytes < mha__whole_bytes(a, panel, least)) return 0;
   t->whole = 1;
   t->heads = 1;
   t->rows = mha__min(most, least + (bytes - mha__whole_bytes(a, panel, least)) / mha__whole_row_bytes(d_k));
   t->stripe = mha__min(t->rows, MHA__STRIPE);
-  t->panel = panel;
   t->q_width = d_k;
   t->v_width = mha__round_up(a->d_v, panel);
   t->score = f, f += t->stripe * MHA__BLOCK; /* all multiples of 64 bytes, for aligned vectors */
@@ -1356,18 +1361,17 @@ static int mha__lay_out_whole(mha__tile *t, float *f, size_t bytes) {
 static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
   const mha__call *a = t->a;
   const size_t     d_k = a->d->d_k, d_v = a->d_v, per_head = mha__head_rows(a), left = bytes / sizeof *f;
-  const int        beside = a->k.head <= a->k.row && a->v.head <= a->v.row && per_head <= MHA__FEW;
-  const size_t     heads = beside ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
+  const int        beside = a->k.head <= a->k.row && a->v.head <= a->v.row;
+  const size_t     heads = beside ? mha__few_heads(a) : 1;
   const size_t     most = heads * mha__min(per_head, MHA__FEW);
   size_t           n = mha__min(most, MHA__OWN);
   t->whole = 0;
   t->heads = 1;
-  t->panel = mha__panel(t->kernels);
   t->q_width = d_k;
   t->v_width = d_v;
   if (mha__few_bytes(a, n) <= bytes) {
     while (n < most && mha__few_bytes(a, n + 1) <= bytes) n++;
-    if (beside && n > per_head) t->heads = n / per_head, n = t->heads * per_head;
+    if (n > per_head) t->heads = n / per_head, n = t->heads * per_head;
   } else {
     const size_t least = MHA__BLOCK + mha__min(d_v, 16);
     if (!a->in_place) t->q_width = mha__min(d_k, 64);
@@ -1387,13 +1391,13 @@ static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
 /* What mha__lay_out makes use of. */
 static size_t mha__wanted_bytes(const mha__call *a) {
   const size_t per_head = mha__head_rows(a), panel = mha__panel(mha__active());
-  const size_t heads = per_head <= MHA__FEW ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
-  return per_head < MHA__MANY ? mha__few_bytes(a, heads * per_head)
+  return per_head < MHA__MANY ? mha__few_bytes(a, mha__few_heads(a) * per_head)
                               : mha__whole_bytes(a, panel, mha__min(per_head, MHA__ROWS));
 }
 
 static void mha__lay_out(mha__tile *t, void *memory, size_t bytes) {
   const mha_desc *d = t->a->d;
+  t->panel = mha__panel(t->kernels);
   t->shapes = d->k_scale || d->softcap != 0.0f || d->bias || d->alibi_slopes;
   if (!mha__lay_out_whole(t, (float *)memory, bytes)) mha__lay_out_few(t, (float *)memory, bytes);
 }
@@ -1441,23 +1445,20 @@ static size_t mha__key_index(const mha__tile *t, ptrdiff_t base, size_t x) {
 }
 
 /* K or V of a kv head from key j and channel c on. */
-static mha__rows mha__k_rows(const mha__tile *t, size_t kv_head, size_t j, size_t c) {
-  const mha_desc *d = t->a->d;
-  const size_t    bytes = mha__element[d->k_type].bytes;
-  mha__rows       rows;
-  rows.p = (const char *)d->k + bytes * (mha__at(t->a->k, t->b, kv_head, j) + c);
-  rows.step = bytes * (size_t)t->a->k.row;
-  rows.type = d->k_type;
+static mha__rows mha__rows_of(const void *p, int type, mha_strides s, size_t b, size_t kv_head, size_t j,
+                              size_t c) {
+  const size_t bytes = mha__element[type].bytes;
+  mha__rows    rows;
+  rows.p = (const char *)p + bytes * (mha__at(s, b, kv_head, j) + c);
+  rows.step = bytes * (size_t)s.row;
+  rows.type = type;
   return rows;
 }
+static mha__rows mha__k_rows(const mha__tile *t, size_t kv_head, size_t j, size_t c) {
+  return mha__rows_of(t->a->d->k, t->a->d->k_type, t->a->k, t->b, kv_head, j, c);
+}
 static mha__rows mha__v_rows(const mha__tile *t, size_t kv_head, size_t j, size_t c) {
-  const mha_desc *d = t->a->d;
-  const size_t    bytes = mha__element[d->v_type].bytes;
-  mha__rows       rows;
-  rows.p = (const char *)d->v + bytes * (mha__at(t->a->v, t->b, kv_head, j) + c);
-  rows.step = bytes * (size_t)t->a->v.row;
-  rows.type = d->v_type;
-  return rows;
+  return mha__rows_of(t->a->d->v, t->a->d->v_type, t->a->v, t->b, kv_head, j, c);
 }
 
 /* Rows r0 .. r0 + n - 1 of the tile in the block that begins at position base, and the keys x0 .. x1 - 1 of
@@ -1504,9 +1505,7 @@ static const float *mha__k_panel(mha__tile *t, ptrdiff_t base, size_t x) {
 static void mha__dot_whole(mha__tile *t, const mha__stripe *s) {
   const size_t d_k = t->a->d->d_k;
   mha__product p = { MHA__BLOCK, d_k, t->panel * sizeof(float), MHA_F32, 0, d_k, 1, NULL };
-  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   size_t       x;
-  p.next = &none;
   for (x = s->g0 / t->panel * t->panel; x < s->g1; x += t->panel) {
     p.width = mha__min(t->panel, s->g1 - x);
     t->kernels->product(&p, t->score + x, t->query + s->r0 * d_k,
@@ -1623,9 +1622,8 @@ typedef struct {
 /* Row by row, and of each only the keys that it sees. */
 static void mha__mix_visible(const mha__tile *t, const mha__stripe *s, const mha__piece *m, mha__product *p) {
   const size_t x1 = m->x + m->count;
-  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   size_t       x, end, r;
-  p->next = &none;
+  p->next = NULL;
   for (r = m->r; r < m->r + m->rows; r++) {
     const mha__row *row = &t->row[s->r0 + r];
     float *const    out = m->out + r * t->v_width;
@@ -1678,7 +1676,6 @@ static void mha__pack_values(mha__tile *t, const mha__stripe *s) {
 /* V is packed unless one stripe is all that will read it. */
 static void mha__mix_whole(mha__tile *t, const mha__stripe *s) {
   const size_t d_v = t->a->d_v;
-  mha__ahead   none = { NULL, 0, 0, 0, 0, 0 };
   mha__piece   m;
   size_t       c;
   m.r = 0, m.rows = s->n;
@@ -1688,7 +1685,7 @@ static void mha__mix_whole(mha__tile *t, const mha__stripe *s) {
     m.out = t->mixed;
     m.n = d_v;
     m.v = mha__v_rows(t, t->kv_head, mha__key_index(t, s->base, s->x0), 0);
-    mha__mix_piece(t, s, &m, &none);
+    mha__mix_piece(t, s, &m, NULL);
     return;
   }
   mha__pack_values(t, s);
@@ -1697,7 +1694,7 @@ static void mha__mix_whole(mha__tile *t, const mha__stripe *s) {
     m.out = t->mixed + c;
     m.n = mha__min(t->panel, mha__round_up(d_v - c, t->kernels->lanes));
     m.v = mha__floats(t->v_panel + c * MHA__BLOCK + s->x0 * t->panel, t->panel);
-    mha__mix_piece(t, s, &m, &none);
+    mha__mix_piece(t, s, &m, NULL);
   }
 }
 
@@ -1758,8 +1755,9 @@ static void mha__cut_stripe(const mha__tile *t, mha__stripe *s) {
   const mha__row *row = t->row + s->r0, *end;
   size_t          least = MHA__BLOCK;
   s->n = mha__min(t->stripe, t->n - s->r0);
-  if (t->whole && (row->x0 != row[s->n - 1].x0 || row->x1 != row[s->n - 1].x1))
-    if (s->n > t->kernels->height + 3) s->n = t->kernels->height;
+  if (t->whole && (row->x0 != row[s->n - 1].x0 || row->x1 != row[s->n - 1].x1) &&
+      s->n > t->kernels->height + 3)
+    s->n = t->kernels->height;
   s->x0 = MHA__BLOCK;
   s->x1 = 0;
   for (end = row + s->n; row < end; row++) {
@@ -1792,17 +1790,19 @@ static void mha__attend_stripe(mha__tile *t, mha__stripe *s) {
   mha__mix(t, s);
 }
 
-/* Ask for keys x0 .. x1 - 1 of a block and their values; returns x1. */
-static size_t mha__prefetch_keys(const mha__tile *t, ptrdiff_t base, size_t x0, size_t x1) {
+/* Ask for keys x0 .. x1 - 1 of a block and their values. */
+static void mha__prefetch_keys(const mha__tile *t, ptrdiff_t base, size_t x0, size_t x1) {
   const mha__keys keys = mha__existing(t, base, x0, x1 - x0);
+  const size_t    j = mha__key_index(t, base, keys.x0);
+  mha__rows       k, v;
   size_t          x;
-  for (x = keys.x0; x < keys.x1; x++) {
-    const mha__rows k = mha__k_rows(t, t->kv_head, mha__key_index(t, base, x), 0);
-    const mha__rows v = mha__v_rows(t, t->kv_head, mha__key_index(t, base, x), 0);
+  if (keys.x0 >= keys.x1) return;
+  k = mha__k_rows(t, t->kv_head, j, 0);
+  v = mha__v_rows(t, t->kv_head, j, 0);
+  for (x = keys.x0; x < keys.x1; x++, k.p += k.step, v.p += v.step) {
     mha__prefetch(k.p, mha__element[k.type].bytes * t->a->d->d_k);
     mha__prefetch(v.p, mha__element[v.type].bytes * t->a->d_v);
   }
-  return x1;
 }
 
 /* Take the rows of the tile through the block of positions base .. base + 127.  Where rows lie some KB apart
@@ -1816,8 +1816,10 @@ static void mha__block(mha__tile *t, ptrdiff_t base, ptrdiff_t next, int last) {
   s.last = last && !t->a->d->sinks;
   for (r = 0; r < t->n; r++) mha__see(&t->row[r], base, t->at.kv0);
   for (s.r0 = 0; s.r0 < t->n; s.r0 += s.n) {
+    const size_t before = asked;
     mha__attend_stripe(t, &s);
-    if (t->whole && !last) asked = mha__prefetch_keys(t, next, asked, MHA__BLOCK * (s.r0 + s.n) / t->n);
+    asked = MHA__BLOCK * (s.r0 + s.n) / t->n;
+    if (t->whole && !last) mha__prefetch_keys(t, next, before, asked);
   }
 }
 
