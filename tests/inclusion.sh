@@ -13,12 +13,7 @@ D=${B:-build}/inclusion # the programs to compile
 T=$D/part-first         # what comes out; each part that runs at once has a folder of its own
 W="-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Werror"
 C99="-std=c99 $W"
-passed=0 failed=0 skipped=0
-
-ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
-failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
-skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
-have()    { command -v "$1" > /dev/null 2>&1; }
+. tests/report.sh
 
 # try WHAT COMMAND...: the command must succeed
 try() {
@@ -381,6 +376,4 @@ if [ $quick = no ]; then
   collect
 fi
 
-if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
-else echo "$passed passed, $failed failed"; fi
-[ $failed -eq 0 ]
+total

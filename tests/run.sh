@@ -5,13 +5,9 @@
 set -u
 B=${B:-build}
 MAKE=${MAKE:-make}
-passed=0 failed=0 skipped=0
+. tests/report.sh
 limit= # ends a program that hangs
 ! command -v timeout > /dev/null || limit="timeout 600"
-
-ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
-failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
-skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
 
 # build NAME...: all that can be built, several at once
 build() {
@@ -176,6 +172,4 @@ fi
 
 echo
 [ $failed -eq 0 ] || echo "repeat a group alone: make test SEED=... NAME=..."
-if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
-else echo "$passed passed, $failed failed"; fi
-[ $failed -eq 0 ]
+total

@@ -9,12 +9,7 @@ set -u
 B=${B:-build}
 MAKE=${MAKE:-make}
 D=$B/targets
-passed=0 failed=0 skipped=0
-
-ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
-failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
-skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
-have()    { command -v "$1" > /dev/null 2>&1; }
+. tests/report.sh
 
 # check WHAT ISA NUMERICS COMMAND...: the command must succeed and say, as test_mha does, that ISA is what
 # mha_isa() chose by itself, that it ran with these numerics, and that all of one or more groups passed
@@ -138,6 +133,4 @@ rm -rf "$D"
 mkdir -p "$D"
 webassembly
 avx512
-if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
-else echo "$passed passed, $failed failed"; fi
-[ $failed -eq 0 ]
+total

@@ -1,0 +1,14 @@
+# report.sh - for the test scripts to read in (. tests/report.sh): a line per check, and their counts at the end.
+passed=0 failed=0 skipped=0
+
+ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
+failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
+skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
+have()    { command -v "$1" > /dev/null 2>&1; }
+
+# The closing line; succeeds if nothing failed.
+total() {
+  if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
+  else echo "$passed passed, $failed failed"; fi
+  [ $failed -eq 0 ]
+}
