@@ -244,6 +244,7 @@
 /* What every call returns.  After anything but MHA_OK, nothing was written. */
 typedef enum {
   MHA_OK          = 0,
+  MHA_WARN_SUM    = 1,   /* mha_s8_tflm: exponentials of a row added up to 512 or more */
   MHA_ERR_NULL    = -1,  /* a required pointer is NULL: o, q, k, v or, for MHA_S8, a scale */
   MHA_ERR_SHAPE   = -2,  /* a size that must be at least 1 is 0 */
   MHA_ERR_HEADS   = -3,  /* num_heads does not divide d_model, or kv_heads does not divide q_heads */
@@ -262,6 +263,17 @@ typedef enum {
 
 /* A lower-case phrase for a status; never NULL, static storage. */
 MHADEF const char *mha_strerror(mha_status status);
+
+/* bits of flags in the descriptors below */
+enum {
+  MHA_CAUSAL     = 1, /* a key is visible only at or before the query's position */
+  MHA_Q_LAST     = 2, /* the last query stands on the last key: query 0 is at kv_start + its kv_len - q_len */
+  MHA_USE_WINDOW = 4, /* window_left, window_right and keep_first count */
+  MHA_USE_SCALE  = 8  /* scale counts even if it is 0 */
+};
+#define MHA_OPEN ((size_t)-1) /* a window side without a bound */
+
+#ifndef MHA_NO_FLOAT
 
 /* ---- Level 1: the three steps, and all three at once.  Dense row-major float32. ----
 
@@ -289,15 +301,6 @@ MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const flo
 typedef enum { MHA_F32 = 0, MHA_F16, MHA_BF16, MHA_S8 } mha_type; /* float, uint16_t, uint16_t, signed char */
 
 typedef struct { ptrdiff_t batch, head, row; } mha_strides; /* in elements, from one index to the next */
-
-/* bits of mha_desc.flags */
-enum {
-  MHA_CAUSAL     = 1, /* a key is visible only at or before the query's position */
-  MHA_Q_LAST     = 2, /* the last query stands on the last key: query 0 is at kv_start + its kv_len - q_len */
-  MHA_USE_WINDOW = 4, /* window_left, window_right and keep_first count */
-  MHA_USE_SCALE  = 8  /* scale counts even if it is 0 */
-};
-#define MHA_OPEN ((size_t)-1) /* a window side without a bound */
 
 /* Sizes are required, everything else may stay 0, which means what stands in [brackets].
    Options that would be ignored or contradict each other are errors (Errors, under SEMANTICS). */
@@ -397,6 +400,135 @@ MHADEF const char *mha_isa(void);
    none. */
 MHADEF const char *mha_numerics(void);
 
+#endif /* MHA_NO_FLOAT */
+
+/* ---- Integer attention: int8 in, int8 out, by integers alone (see INTEGER ATTENTION) ---- */
+
+#ifndef MHA_NO_S8
+
+/* The two arithmetics */
+enum { MHA_S8_TFLM = 1, MHA_S8_NATIVE = 2 };
+
+/* A multiplication by multiplier * 2^left / 2^(32 + right). */
+typedef struct {
+  int32_t multiplier;  /* 0 or 2^30 .. 2^31 - 1 */
+  int16_t left, right; /* one of them 0 */
+} mha_s8_factor;
+
+/* What the scales and zero points of a layer or head come to.  Plain numbers, made by mha_s8_prepare on any
+   machine; may be const, in flash.  Change none of them: the bounds that were proven for them end then. */
+typedef struct mha_s8_consts {
+  int16_t            mode; /* MHA_S8_TFLM or MHA_S8_NATIVE */
+  int16_t            q_zero, k_zero, v_zero, o_zero, logit_zero;
+  uint32_t           max_d_k, max_kv_len; /* what they are good for */
+  mha_s8_factor      qk;                  /* from q k^T to logits or, native, to 256ths of an octave */
+  mha_s8_factor      pv;                  /* from weights times v to o */
+  int32_t            exp_multiplier;      /* for mha_s8_exp_table, as is exp_shift */
+  int32_t            exp_shift;
+  const int32_t     *exp_table; /* MHA_S8_TFLM: 256 entries, see mha_s8_exp_table; else NULL */
+  const signed char *logit_map; /* MHA_S8_TFLM: NULL, or 256 entries */
+} mha_s8_consts;
+
+typedef struct { ptrdiff_t head, row; } mha_s8_strides; /* in elements, from one index to the next */
+
+/* One call.  Zero-initialise it; sizes, pointers and consts are required, everything else may stay 0, which
+   means what stands in [brackets]. */
+typedef struct mha_s8_desc {
+  size_t q_heads, q_len, kv_len, d_k; /* q_len and kv_len may be 0 */
+  size_t kv_heads;                    /* [q_heads] query head h reads kv head h / (q_heads / kv_heads) */
+  size_t d_v;                         /* [d_k] */
+
+  /* (len, heads, channels).  Both strides zero: packed in that order.  Otherwise as given, each >= 0; an
+     input's stride of 0 repeats the same memory.  Channels are contiguous. */
+  signed char       *o; mha_s8_strides o_stride;  /* (q_len, q_heads, d_v) */
+  const signed char *q; mha_s8_strides q_stride;  /* (q_len, q_heads, d_k) */
+  const signed char *k; mha_s8_strides k_stride;  /* (kv_len, kv_heads, d_k) */
+  const signed char *v; mha_s8_strides v_stride;  /* (kv_len, kv_heads, d_v) */
+
+  const mha_s8_consts *consts;        /* one for all heads or, */
+  size_t               consts_stride; /* with 1 here, one per query head */
+
+  unsigned  flags;                     /* MHA_CAUSAL, MHA_Q_LAST, MHA_USE_WINDOW */
+  ptrdiff_t q_start;                   /* position of query 0; key j is at position j */
+  size_t    window_left, window_right; /* from that many keys before the query to that many behind it */
+
+  const unsigned char *mask; mha_s8_strides mask_stride; /* [NULL] (q_heads, q_len, kv_len); nonzero = visible; */
+} mha_s8_desc;                                           /* a zero stride repeats; keys are contiguous */
+
+#define MHA_ALL ((size_t)-1) /* all rows from the first on */
+
+/* Integer attention.  Rows are numbered head * q_len + i; first_row .. first_row + rows - 1 are computed, as
+   far as there are so many: any division of the q_heads * q_len rows among calls, in any order or at once,
+   each with scratch of its own, gives the same bytes.  A row that sees no key becomes o_zero.
+
+   scratch  at least MHA_S8_SCRATCH_BYTES of any alignment; o may not overlap it nor anything else
+
+   mha_s8_tflm takes constants of mode MHA_S8_TFLM, mha_s8_native those of MHA_S8_NATIVE.  The lean ones need
+   no scratch: they compute each logit two or more times and give the same bytes.  What is not called is not
+   linked, where the linker drops unused functions. */
+MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
+                              size_t scratch_bytes);
+MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
+                                size_t scratch_bytes);
+MHADEF mha_status mha_s8_tflm_lean(const mha_s8_desc *d, size_t first_row, size_t rows);
+MHADEF mha_status mha_s8_native_lean(const mha_s8_desc *d, size_t first_row, size_t rows);
+
+/* What the calls above refuse in d.  Does nothing else. */
+MHADEF mha_status mha_s8_check(const mha_s8_desc *d);
+
+/* Bytes of scratch for up to kv_len keys: two rows of scores and two of queries.  A constant expression:
+   static uint8_t scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 81, 32)]; and the same as a function, which stops
+   at SIZE_MAX. */
+#define MHA_S8_SCRATCH_BYTES(mode, kv_len, d_k) \
+  ((((size_t)(kv_len) + 1) / 2 * 2) * ((mode) == MHA_S8_TFLM ? 4 : 8) + (size_t)(d_k) * 4 + 3)
+MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k);
+
+/* The table of a softmax, 256 entries, from consts.exp_multiplier and exp_shift; for constants in flash whose
+   table is to be made in RAM.  table[d] = exp(-d * scale of the logits) in Q0.31. */
+MHADEF mha_status mha_s8_exp_table(int32_t *table, int32_t exp_multiplier, int exp_shift);
+
+#ifndef MHA_NO_FLOAT
+
+typedef struct {
+  float scale;
+  int   zero;
+} mha_s8_affine; /* real number = scale * (code - zero), -128 <= code, zero <= 127 */
+
+/* The quantisation of a layer or head, as a converter gives it.  Zero-initialise it. */
+typedef struct mha_s8_quant {
+  int                mode;        /* MHA_S8_TFLM or MHA_S8_NATIVE */
+  size_t             d_k, kv_len; /* the largest there will be */
+  mha_s8_affine      q, k, v, o;
+  mha_s8_affine      logits;    /* MHA_S8_TFLM: of the tensor between BATCH_MATMUL and SOFTMAX */
+  float              scale;     /* MHA_S8_NATIVE: the factor of q k^T [1/sqrt(d_k)]; else SOFTMAX's beta [1] */
+  const signed char *logit_map; /* MHA_S8_TFLM: [none] logit code x becomes logit_map[x + 128], */
+  float              map_scale; /* on this scale; for what a converter puts between the two */
+} mha_s8_quant;
+
+/* Constants from scales, once, here or on another machine.
+
+   consts     is written in full
+   exp_table  MHA_S8_TFLM: room for 256 entries, which are written and pointed to; MHA_S8_NATIVE: NULL
+
+   MHA_ERR_VALUE for a scale that is no positive number, a zero point or a ratio of scales out of range;
+   MHA_ERR_RANGE where d_k or kv_len could make a sum overflow: d_k <= 33,025, kv_len <= 65,535, and, for
+   factors q.scale * k.scale / logits.scale of 1/2 and more, d_k so small that the product fits 31 bits. */
+MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant);
+
+/* out[k] = x[k] / scale + zero, to the nearest code, halves away from zero (before zero is added). */
+MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mha_s8_affine affine);
+
+/* Everything of quant but the mode, which is read, from a float attention: the affine maps that just cover
+   q, k, v, o and (MHA_S8_TFLM) q k^T, its scale, as beta there, d_k and kv_len; no logit_map.
+
+   d     float q, k and v of a calibration set, with its samples as batch, and o, which is written as by
+         mha_attend; no softcap, bias, ALiBi or sinks (MHA_ERR_OPTION)
+   head  the query head to look at, or MHA_ALL for one map for all heads */
+MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_t head);
+
+#endif /* MHA_NO_FLOAT */
+#endif /* MHA_NO_S8 */
+
 #endif /* MHA_H */
 
 /* == Stop here if you only want to call the library ==
@@ -413,6 +545,10 @@ MHADEF const char *mha_numerics(void);
 
 #ifndef MHA_FILE
 #  define MHA_FILE "mha.h"
+#endif
+
+#if defined(MHA_NO_FLOAT) && defined(MHA_NO_S8)
+#  error "MHA_NO_FLOAT and MHA_NO_S8 together leave nothing of mha.h"
 #endif
 
 #ifndef MHA_STACK_BYTES
@@ -497,6 +633,57 @@ MHADEF const char *mha_numerics(void);
 #define MHA__CAT(a, b)  MHA__CAT2(a, b)
 #define MHA__FN(name)   MHA__CAT(mha__##name, MHA__ISA) /* mha__softmax -> mha__softmax_avx2 */
 
+MHA__INLINE size_t mha__min(size_t a, size_t b) { return a < b ? a : b; }
+MHA__INLINE size_t mha__max(size_t a, size_t b) { return a > b ? a : b; }
+MHA__INLINE size_t mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+
+/* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end
+   finds any overflow on the way.  The division is for the rare large operand only. */
+static size_t mha__plus(size_t a, size_t b) { return a > (size_t)-1 - b ? (size_t)-1 : a + b; }
+static size_t mha__times(size_t a, size_t b) {
+  if ((a | b) >> (4 * sizeof(size_t)) == 0) return a * b;
+  return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
+}
+
+#define MHA__SIZE_LIMIT ((size_t)-1 / 2) /* PTRDIFF_MAX as a size: no object is larger */
+
+static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
+  return p_bytes && q_bytes && (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
+}
+
+/* Are the positions start .. start + len - 1 within +-PTRDIFF_MAX/4? */
+static int mha__in_reach(ptrdiff_t start, size_t len) {
+  const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
+  if (start < -most || start > most || len > (size_t)most) return 0;
+  return len == 0 || start <= most - (ptrdiff_t)(len - 1);
+}
+
+MHADEF const char *mha_strerror(mha_status status) {
+  switch (status) {
+    case MHA_OK: return "success";
+    case MHA_WARN_SUM: return "the exponentials of a row add up to 512 or more";
+    case MHA_ERR_NULL: return "a required pointer is NULL";
+    case MHA_ERR_SHAPE: return "a size that must be at least 1 is 0";
+    case MHA_ERR_HEADS: return "num_heads must divide d_model, and kv_heads must divide q_heads";
+    case MHA_ERR_STRIDE: return "a stride is negative, or rows of the output coincide or interleave";
+    case MHA_ERR_RANGE: return "sizes, strides or positions are too large";
+    case MHA_ERR_VALUE: return "a scale or soft cap is out of range, or a number to quantise is not finite";
+    case MHA_ERR_FLAG: return "an unknown flag";
+    case MHA_ERR_TYPE: return "an unknown storage type";
+    case MHA_ERR_OPTION: return "an option that would be ignored or that contradicts another";
+    case MHA_ERR_LENGTH: return "a length in kv_lens exceeds kv_len";
+    case MHA_ERR_PART: return "part must be below parts";
+    case MHA_ERR_WORK: return "a workspace is NULL but has a size, or shared memory is too small";
+    case MHA_ERR_OVERLAP: return "an output overlaps an input, another output or the workspace";
+    case MHA_ERR_ALIGN: return "a pointer is not aligned for its element type";
+  }
+  return "unknown mha_status";
+}
+
+#ifndef MHA_NO_FLOAT
+
+/* ---- Floats ---- */
+
 #define MHA__BLOCK   128 /* keys, aligned to position 0: part of the contract of bits, see ARITHMETIC */
 #define MHA__PANEL   16  /* lanes of a block's sum: contract, too; what narrow panels hold of K and V */
 #define MHA__ROWS    256 /* most query rows per tile: with d_k = 64 its scratch is 206 KB, inside most L2 */
@@ -528,9 +715,6 @@ MHA__INLINE float mha__from_bits(uint32_t u) {
 
 MHA__INLINE int mha__is_finite(float x) { return (mha__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-MHA__INLINE size_t    mha__min(size_t a, size_t b) { return a < b ? a : b; }
-MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
-MHA__INLINE size_t    mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
@@ -572,14 +756,6 @@ static void mha__clear(void *p, size_t bytes) {
 static void mha__fill(float *x, size_t n, float value) {
   size_t k;
   for (k = 0; k < n; k++) x[k] = value;
-}
-
-/* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end
-   finds any overflow on the way.  The division is for the rare large operand only. */
-static size_t mha__plus(size_t a, size_t b) { return a > (size_t)-1 - b ? (size_t)-1 : a + b; }
-static size_t mha__times(size_t a, size_t b) {
-  if ((a | b) >> (4 * sizeof(size_t)) == 0) return a * b;
-  return a && b > (size_t)-1 / a ? (size_t)-1 : a * b;
 }
 
 /* ---- Storage types ---- */
@@ -915,8 +1091,6 @@ static int mha__force_isa(const char *name) {
 
 /* ---- A call, resolved: every default filled in, every rule of the interface checked ---- */
 
-#define MHA__SIZE_LIMIT ((size_t)-1 / 2) /* PTRDIFF_MAX as a size: no object is larger */
-
 /* The memory of one tensor, from its first to its last element. */
 typedef struct {
   const void *p;
@@ -1030,10 +1204,6 @@ static int mha__coincide(const mha__call *a) {
   return 0;
 }
 
-static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
-  return p_bytes && q_bytes && (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
-}
-
 /* Does memory that a call will write touch a tensor? */
 static int mha__touches(const mha__call *a, const void *p, size_t bytes) {
   size_t n;
@@ -1088,13 +1258,6 @@ static mha_status mha__resolve_options(mha__call *a) {
     a->q_factor = scale * MHA__LOG2E;
   }
   return mha__is_finite(a->q_factor) && mha__is_finite(a->cap_log2e) ? MHA_OK : MHA_ERR_VALUE;
-}
-
-/* Are the positions start .. start + len - 1 within +-PTRDIFF_MAX/4? */
-static int mha__in_reach(ptrdiff_t start, size_t len) {
-  const ptrdiff_t most = (ptrdiff_t)(MHA__SIZE_LIMIT / 4);
-  if (start < -most || start > most || len > (size_t)most) return 0;
-  return len == 0 || start <= most - (ptrdiff_t)(len - 1);
 }
 
 /* Lengths and positions, per batch member. */
@@ -2146,27 +2309,6 @@ static void mha__join_row(mha__tile *t, size_t h, size_t i, mha__blocks blocks, 
 
 /* ---- Public functions, as declared ---- */
 
-MHADEF const char *mha_strerror(mha_status status) {
-  switch (status) {
-    case MHA_OK: return "success";
-    case MHA_ERR_NULL: return "a required pointer is NULL";
-    case MHA_ERR_SHAPE: return "a size that must be at least 1 is 0";
-    case MHA_ERR_HEADS: return "num_heads must divide d_model, and kv_heads must divide q_heads";
-    case MHA_ERR_STRIDE: return "a stride is negative, or rows of the output coincide or interleave";
-    case MHA_ERR_RANGE: return "sizes, strides or positions are too large";
-    case MHA_ERR_VALUE: return "a scale or soft cap is out of range, or a number to quantise is not finite";
-    case MHA_ERR_FLAG: return "an unknown flag";
-    case MHA_ERR_TYPE: return "an unknown storage type";
-    case MHA_ERR_OPTION: return "an option that would be ignored or that contradicts another";
-    case MHA_ERR_LENGTH: return "a length in kv_lens exceeds kv_len";
-    case MHA_ERR_PART: return "part must be below parts";
-    case MHA_ERR_WORK: return "a workspace is NULL but has a size, or shared memory is too small";
-    case MHA_ERR_OVERLAP: return "an output overlaps an input, another output or the workspace";
-    case MHA_ERR_ALIGN: return "a pointer is not aligned for its element type";
-  }
-  return "unknown mha_status";
-}
-
 /* n elements from one array to another, disjoint one */
 static mha_status mha__check_copy(const void *out, int out_type, const void *in, int in_type, size_t n) {
   mha_status status = mha__check_array(out, n, out_type);
@@ -2444,6 +2586,602 @@ MHADEF const char *mha_isa(void) { return mha__active()->isa; }
 
 MHADEF const char *mha_numerics(void) { return mha__active()->numerics; }
 
+#endif /* MHA_NO_FLOAT */
+
+#ifndef MHA_NO_S8
+
+/* ---- Integer attention: two query rows at a time ---- */
+
+/* One instance of the integer kernels at the end of this file; what each function does stands there. */
+typedef struct {
+  const char *isa;
+  int32_t (*expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r);
+  void (*dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row, size_t keys);
+  void (*mix)(int32_t *sums, const int16_t *w0, const int16_t *w1, const signed char *v, ptrdiff_t v_row,
+              size_t keys, size_t n);
+} mha__s8_kernels;
+
+#define MHA__S8_GROUP 4   /* keys scored, and channels mixed, at once: 32 bytes of stack for two rows */
+#define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
+
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN) && \
+    !defined(MHA_NO_SIMD)
+#  define MHA__S8_DSP
+#  define MHA__ISA  _dsp
+#  define MHA__NAME "dsp"
+#else
+#  define MHA__ISA  _scalar
+#  define MHA__NAME "scalar"
+#endif
+#define MHA__S8_LANES 4
+#define MHA__ATTR
+#include MHA_FILE
+
+MHA__INLINE const mha__s8_kernels *mha__s8_active(void) {
+#ifdef MHA__S8_DSP
+  return &mha__s8_kernels_dsp;
+#else
+  return &mha__s8_kernels_scalar;
+#endif
+}
+
+/* a b / 2^31 to nearest, where not both are -2^31 */
+static int32_t mha__s8_high(int32_t a, int32_t b) {
+  return (int32_t)(((int64_t)a * b + ((int32_t)1 << 30)) >> 31);
+}
+
+/* 2^62 / x for x in [2^31, 2^32), at most 2^31 - 1: three Newton steps y += y (1 - x y) from 48/17 - 32/17 x,
+   in the fixed point that TensorFlow Lite has, for the same bits. */
+static int32_t mha__s8_reciprocal(uint32_t x) {
+  const int32_t half = (int32_t)(x >> 1);                         /* x / 2^32 in Q0.31 */
+  int32_t       y = 1515870810 + mha__s8_high(half, -1010580540); /* Q2.29 */
+  int           n;
+  for (n = 0; n < 3; n++) y += mha__s8_high(y, ((int32_t)1 << 29) - mha__s8_high(half, y)) * 4;
+  return y >= (int32_t)1 << 30 ? 0x7fffffff : y * 2;
+}
+
+static int mha__s8_leading_zeros(uint32_t x) {
+  int n = 0;
+  for (; !(x >> 31); x <<= 1) n++;
+  return n;
+}
+
+/* x times a factor with TensorFlow Lite's two roundings: x multiplier / 2^31 to nearest, then that / 2^r,
+   r = right + 1, to nearest, ties away from zero; one rounding, r = 0, where left is set. */
+MHA__INLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
+  const int64_t one = 1, tie = f->left ? 0 : x < 0 ? -(one << 30) : one << 30;
+  const int64_t y = (int64_t)(x * ((int32_t)1 << f->left)) * f->multiplier + tie + (one << (31 + f->right));
+  return (int32_t)(y >> 32) >> f->right;
+}
+
+MHA__INLINE signed char mha__s8_clamp(int32_t x) { return (signed char)(x < -128 ? -128 : x > 127 ? 127 : x); }
+
+/* 32767 * 2^(-n/16) and 32768 * 2^(-n/256) */
+static const uint16_t mha__s8_coarse[16] = { 32767, 31378, 30047, 28774, 27554, 26385, 25267, 24196,
+                                           23170, 22187, 21247, 20346, 19483, 18657, 17866, 17109 };
+static const uint16_t mha__s8_fine[16] = { 32768, 32679, 32591, 32503, 32415, 32327, 32240, 32153,
+                                         32066, 31979, 31893, 31806, 31720, 31635, 31549, 31464 };
+
+/* The native weight of a score so far below the row's largest: 2^(-x) in Q0.15, x in octaves. */
+static int32_t mha__s8_power(uint32_t below, const mha_s8_factor *f) {
+  const uint64_t half = (uint64_t)1 << (31 + f->right);
+  uint32_t       x, t, n; /* t: x in 256ths */
+  if (f->left && below > 0x4000u) below = 0x4000u; /* 16 octaves anyway */
+  t = (uint32_t)(((uint64_t)(below << f->left) * (uint32_t)f->multiplier + half) >> 32) >> f->right;
+  if (t >= 4096) return 0;
+  x = ((uint32_t)mha__s8_coarse[t >> 4 & 15] * mha__s8_fine[t & 15] + 0x4000u) >> 15;
+  n = t >> 8;
+  return (int32_t)((x + (((uint32_t)1 << n) >> 1)) >> n);
+}
+
+typedef struct {
+  const mha_s8_desc *d;
+  size_t             group, d_v; /* group: query heads per kv head */
+  mha_s8_strides     o, q, k, v;
+  size_t             o_bytes;
+} mha__s8_call;
+
+/* A query row on its way. */
+typedef struct {
+  const mha_s8_consts *consts;
+  const signed char   *q, *k, *v; /* k, v: of key 0 */
+  signed char         *o;
+  const unsigned char *mask;   /* of key 0, or NULL */
+  size_t               lo, hi; /* keys lo .. hi - 1 are seen, as far as the mask allows */
+  void                *s;      /* scores, then weights: int16_t, but for native scores, int32_t */
+  size_t               s0;     /* the key of s[0] */
+  int32_t              offset; /* what k_zero adds to each dot product */
+  int32_t              most;   /* the largest score */
+  uint32_t             sum;    /* of the weights */
+  int32_t              r;      /* 1 / sum of the exponentials, but for a power of two; native: times pv */
+  int                  shift;
+} mha__s8_row;
+
+MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->mask || row->mask[j]; }
+
+/* A score: the logit or, native, the dot product itself. */
+MHA__INLINE int32_t mha__s8_score(const mha__s8_row *row, int32_t dot, int mode) {
+  const mha_s8_consts *consts = row->consts;
+  int                  logit;
+  if (mode == MHA_S8_NATIVE) return dot;
+  logit = mha__s8_clamp(mha__s8_rescale(dot, &consts->qk) + consts->logit_zero);
+  return consts->logit_map ? consts->logit_map[logit + 128] : logit;
+}
+
+/* The score of key j, computed anew or stored */
+MHA__INLINE int32_t mha__s8_at(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode, int lean) {
+  const mha_s8_consts *consts = row->consts;
+  const signed char   *k;
+  size_t               c;
+  int32_t              dot = 0;
+  j -= row->s0;
+  if (!lean) return mode == MHA_S8_NATIVE ? ((const int32_t *)row->s)[j] : ((const int16_t *)row->s)[j];
+  k = row->k + (ptrdiff_t)j * a->k.row;
+  for (c = 0; c < a->d->d_k; c++) dot += (int32_t)(row->q[c] - consts->q_zero) * (k[c] - consts->k_zero);
+  return mha__s8_score(row, dot, mode);
+}
+
+/* The largest score; tflm: the sum of all exponentials, in Q12.19, too.  0 where tflm can't go on: from 512
+   on, 2^28 here; `all` remembers every sum, since the last one may have wrapped. */
+MHA__INLINE int mha__s8_gather(const mha__s8_call *a, mha__s8_row *row, int mode, int lean) {
+  uint32_t sum = 0, all = 0;
+  size_t   j;
+  row->most = -0x7fffffff - 1;
+  for (j = row->lo; j < row->hi; j++)
+    if (mha__s8_sees(row, j)) {
+      const int32_t score = mha__s8_at(a, row, j, mode, lean);
+      if (score > row->most) row->most = score;
+    }
+  if (mode == MHA_S8_NATIVE) return 1;
+  for (j = row->lo; j < row->hi; j++)
+    if (mha__s8_sees(row, j)) {
+      sum += ((uint32_t)row->consts->exp_table[row->most - mha__s8_at(a, row, j, mode, lean)] + 0x800u) >> 12;
+      all |= sum;
+    }
+  if (all >> 28) return 0;
+  if (sum) {
+    const int zeros = mha__s8_leading_zeros(sum);
+    row->r = mha__s8_reciprocal(sum << zeros);
+    row->shift = 34 - zeros;
+  }
+  return 1;
+}
+
+/* The weight of a score: 0 .. 255 of 256 or, native, Q0.15 and not divided by the sum.  Two roundings, as in
+   mha__s8_rescale. */
+MHA__INLINE int32_t mha__s8_weight(const mha__s8_row *row, int32_t score, int mode) {
+  const uint32_t below = (uint32_t)row->most - (uint32_t)score;
+  int32_t        weight;
+  if (mode == MHA_S8_NATIVE) return mha__s8_power(below, &row->consts->qk);
+  weight = (int32_t)(((int64_t)row->r * row->consts->exp_table[below] + ((int32_t)1 << 30)) >> 32);
+  weight = (weight + ((int32_t)1 << (row->shift - 1))) >> row->shift;
+  return weight > 255 ? 255 : weight;
+}
+
+/* Native: what turns sums of weights * values into codes. */
+static void mha__s8_divide(mha__s8_row *row) {
+  if (!row->sum) return;
+  row->shift = mha__s8_leading_zeros(row->sum);
+  row->r = mha__s8_high(mha__s8_reciprocal(row->sum << row->shift), row->consts->pv.multiplier);
+}
+
+/* The output for a sum of weights times values. */
+MHA__INLINE signed char mha__s8_output(const mha__s8_row *row, int64_t sum, int mode) {
+  const mha_s8_consts *consts = row->consts;
+  const int64_t        x = sum - (int64_t)row->sum * consts->v_zero; /* at most 255 * row->sum */
+  const int            right = consts->pv.right;
+  int32_t              y;
+  if (mode == MHA_S8_TFLM) return mha__s8_clamp(mha__s8_rescale((int32_t)x, &consts->pv) + consts->o_zero);
+  if (!row->sum) return (signed char)consts->o_zero;
+  y = (int32_t)(x * ((int64_t)1 << row->shift) >> 16); /* 255 * 2^16 at most, when the sum is 2^16 */
+  return mha__s8_clamp((int32_t)(((int64_t)y * row->r + ((int64_t)1 << (right - 1))) >> right) + consts->o_zero);
+}
+
+/* How many keys stand at or before position + right. */
+static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) {
+  if (position < 0 && right < (size_t)-position) return 0;
+  if (right >= keys && position >= 0) return keys;
+  right += (size_t)position; /* wraps where the position is negative: no more than right */
+  return right < keys ? right + 1 : keys;
+}
+
+static void mha__s8_enter(const mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
+  const mha_s8_desc *d = a->d;
+  const ptrdiff_t    qh = (ptrdiff_t)h, qi = (ptrdiff_t)i, kh = (ptrdiff_t)(h / a->group);
+  const ptrdiff_t    start = d->flags & MHA_Q_LAST ? (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len : d->q_start;
+  const ptrdiff_t    position = start + qi;
+  const int          window = (d->flags & MHA_USE_WINDOW) != 0;
+  size_t             right = window ? d->window_right : MHA_OPEN;
+  if (d->flags & MHA_CAUSAL) right = 0;
+  row->consts = d->consts + h * d->consts_stride;
+  row->q = d->q + qh * a->q.head + qi * a->q.row;
+  row->o = d->o + qh * a->o.head + qi * a->o.row;
+  row->k = d->k + kh * a->k.head;
+  row->v = d->v + kh * a->v.head;
+  row->mask = d->mask ? d->mask + qh * d->mask_stride.head + qi * d->mask_stride.row : NULL;
+  row->hi = mha__s8_keys_until(position, right, d->kv_len);
+  row->lo = window && position > 0 && (size_t)position > d->window_left ? (size_t)position - d->window_left : 0;
+  if (row->lo > row->hi) row->lo = row->hi;
+  row->s0 = 0;
+  row->sum = 0;
+}
+
+/* Scores become weights, where they are; what the row does not see between keys lo and hi gets 0. */
+MHA__INLINE int mha__s8_weigh(const mha__s8_call *a, mha__s8_row *row, size_t lo, size_t hi, int mode) {
+  int16_t  *w = (int16_t *)row->s;
+  const int good = mha__s8_gather(a, row, mode, 0);
+  size_t    j;
+  for (j = lo; j < hi; j++) {
+    int32_t weight = 0;
+    if (good && j >= row->lo && j < row->hi && mha__s8_sees(row, j))
+      weight = mha__s8_weight(row, mha__s8_at(a, row, j, mode, 0), mode);
+    w[j - lo] = (int16_t)weight;
+    row->sum += (uint32_t)weight;
+  }
+  if (mode == MHA_S8_NATIVE) mha__s8_divide(row);
+  return good;
+}
+
+/* One row, or two that read the same keys under the same constants.  0 where a tflm sum reached 512. */
+MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
+  const mha__s8_kernels *kernels = mha__s8_active();
+  const mha_s8_desc     *d = a->d;
+  const size_t           lo = mha__min(row[0].lo, row[1].lo), hi = mha__max(row[0].hi, row[1].hi);
+  int32_t                part[2 * MHA__S8_GROUP];
+  char                  *s = (char *)scratch;
+  int16_t               *q2;
+  size_t                 j, c, r, n;
+  int                    good = 1;
+  s += (0 - (uintptr_t)s) & 3u;
+  q2 = (int16_t *)(void *)(s + (hi - lo + 1) / 2 * 2 * (mode == MHA_S8_NATIVE ? 8 : 4));
+  for (r = 0; r < 2; r++) {
+    row[r].s = s + r * ((hi - lo + 1) / 2 * 2 * (mode == MHA_S8_NATIVE ? 4 : 2));
+    row[r].s0 = lo;
+    row[r].offset = kernels->expand(q2, row[r].q, d->d_k, row[r].consts->q_zero, r) * row[r].consts->k_zero;
+  }
+  for (j = lo; j < hi; j += n) {
+    n = mha__min(MHA__S8_GROUP, hi - j);
+    kernels->dot(part, q2, d->d_k, row->k + (ptrdiff_t)j * a->k.row, a->k.row, n);
+    for (r = 0; r < rows; r++)
+      for (c = 0; c < n; c++) {
+        const int32_t score = mha__s8_score(&row[r], part[2 * c + r] - row[r].offset, mode);
+        if (mode == MHA_S8_NATIVE) ((int32_t *)row[r].s)[j - lo + c] = score;
+        else ((int16_t *)row[r].s)[j - lo + c] = (int16_t)score;
+      }
+  }
+  for (r = 0; r < rows; r++) good &= mha__s8_weigh(a, &row[r], lo, hi, mode);
+  for (c = 0; c < a->d_v; c += n) {
+    int64_t total[2 * MHA__S8_GROUP] = { 0 };
+    n = mha__min(MHA__S8_GROUP, a->d_v - c);
+    j = lo;
+    do {
+      const size_t keys = mode == MHA_S8_NATIVE ? mha__min(MHA__S8_FLUSH, hi - j) : hi - j;
+      kernels->mix(part, (int16_t *)row[0].s + (j - lo), (int16_t *)row[rows - 1].s + (j - lo),
+                   row->v + (ptrdiff_t)j * a->v.row + c, a->v.row, keys, n);
+      for (r = 0; r < 2 * MHA__S8_GROUP; r++) total[r] += part[r];
+      j += keys;
+    } while (j < hi);
+    for (r = 0; r < rows; r++)
+      for (j = 0; j < n; j++) row[r].o[c + j] = mha__s8_output(&row[r], total[r * MHA__S8_GROUP + j], mode);
+  }
+  return good;
+}
+
+/* One row without scratch: every score is computed anew wherever it is needed. */
+MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mode) {
+  const int good = mha__s8_gather(a, row, mode, 1);
+  size_t    c, j, n, t;
+  for (c = 0; c < a->d_v; c += n) {
+    int32_t sum[MHA__S8_GROUP] = { 0 };
+    int64_t total[MHA__S8_GROUP] = { 0 };
+    n = mha__min(MHA__S8_GROUP, a->d_v - c);
+    row->sum = 0;
+    for (j = row->lo; good && j < row->hi; j++)
+      if (mha__s8_sees(row, j)) {
+        const signed char *v = row->v + (ptrdiff_t)j * a->v.row + c;
+        const int32_t      weight = mha__s8_weight(row, mha__s8_at(a, row, j, mode, 1), mode);
+        row->sum += (uint32_t)weight;
+        for (t = 0; t < n; t++)
+          if (mode == MHA_S8_NATIVE) total[t] += weight * v[t];
+          else sum[t] += weight * v[t];
+      }
+    if (mode == MHA_S8_NATIVE) mha__s8_divide(row);
+    for (t = 0; t < n; t++)
+      row->o[c + t] = mha__s8_output(row, mode == MHA_S8_NATIVE ? total[t] : sum[t], mode);
+  }
+  return good;
+}
+
+static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t channels) {
+  if (s.head || s.row) return s;
+  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
+  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
+  return s;
+}
+
+/* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
+static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
+  if (!heads || !len) return 0;
+  return mha__plus(channels, mha__plus(mha__times(heads - 1, (size_t)s.head), mha__times(len - 1, (size_t)s.row)));
+}
+
+/* Do rows of o coincide or interleave? */
+static int mha__s8_coincide(const mha__s8_call *a) {
+  const size_t heads = a->d->q_heads, len = a->d->q_len;
+  const size_t head = (size_t)a->o.head, row = (size_t)a->o.row;
+  if (len > 1 && row < a->d_v) return 1;
+  if (heads > 1 && head < a->d_v) return 1;
+  if (len < 2 || heads < 2) return 0;
+  return row < head ? head < (len - 1) * row + a->d_v : row < (heads - 1) * head + a->d_v;
+}
+
+/* A tensor that is there, in reach, and apart from o, whose bytes a->o_bytes are known after its own turn. */
+static mha_status mha__s8_tensor(const mha__s8_call *a, const void *p, mha_s8_strides s, size_t heads,
+                                 size_t len, size_t channels) {
+  const size_t bytes = heads && len && channels ? mha__s8_extent(s, heads, len, channels) : 0;
+  if (!bytes) return MHA_OK;
+  if (!p) return MHA_ERR_NULL;
+  if (s.head < 0 || s.row < 0) return MHA_ERR_STRIDE;
+  if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
+  return mha__overlap(p, bytes, a->d->o, a->o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+}
+
+static mha_status mha__s8_check_consts(const mha__s8_call *a) {
+  const mha_s8_desc *d = a->d;
+  const size_t       n = d->consts_stride ? d->q_heads : 1;
+  size_t             h;
+  for (h = 0; h < n; h++) {
+    const mha_s8_consts *consts = d->consts + h;
+    if (consts->mode != MHA_S8_TFLM && consts->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
+    if (consts->mode != d->consts->mode) return MHA_ERR_TYPE;
+    if ((consts->mode == MHA_S8_TFLM) != (consts->exp_table != NULL)) return MHA_ERR_NULL;
+    if (d->d_k > consts->max_d_k || d->kv_len > consts->max_kv_len) return MHA_ERR_LENGTH;
+  }
+  return mha__overlap(d->consts, mha__times(n, sizeof *d->consts), d->o, a->o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+}
+
+/* Every rule of the interface, before anything is written. */
+static mha_status mha__s8_resolve(mha__s8_call *a, const mha_s8_desc *d) {
+  size_t     kv_heads;
+  mha_status status;
+  if (!d || !d->consts) return MHA_ERR_NULL;
+  if (!d->q_heads || !d->d_k) return MHA_ERR_SHAPE;
+  kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
+  if (d->q_heads % kv_heads) return MHA_ERR_HEADS;
+  if (d->flags & ~(unsigned)(MHA_CAUSAL | MHA_Q_LAST | MHA_USE_WINDOW)) return MHA_ERR_FLAG;
+  if (d->consts_stride > 1) return MHA_ERR_STRIDE;
+  if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right)) return MHA_ERR_OPTION;
+  if (d->q_start && d->flags & MHA_Q_LAST) return MHA_ERR_OPTION;
+  if (!mha__in_reach(d->q_start, d->q_len) || !mha__in_reach(0, d->kv_len)) return MHA_ERR_RANGE;
+  a->d = d;
+  a->group = d->q_heads / kv_heads;
+  a->d_v = d->d_v ? d->d_v : d->d_k;
+  a->o = mha__s8_packed(d->o_stride, d->q_heads, a->d_v);
+  a->q = mha__s8_packed(d->q_stride, d->q_heads, d->d_k);
+  a->k = mha__s8_packed(d->k_stride, kv_heads, d->d_k);
+  a->v = mha__s8_packed(d->v_stride, kv_heads, a->d_v);
+  a->o_bytes = 0;
+  if ((status = mha__s8_tensor(a, d->o, a->o, d->q_heads, d->q_len, a->d_v)) != MHA_OK) return status;
+  if (d->q_len && mha__s8_coincide(a)) return MHA_ERR_STRIDE;
+  a->o_bytes = d->q_len ? mha__s8_extent(a->o, d->q_heads, d->q_len, a->d_v) : 0;
+  if ((status = mha__s8_check_consts(a)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(a, d->q, a->q, d->q_heads, d->q_len, d->d_k)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(a, d->k, a->k, kv_heads, d->kv_len, d->d_k)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(a, d->v, a->v, kv_heads, d->kv_len, a->d_v)) != MHA_OK) return status;
+  return d->mask ? mha__s8_tensor(a, d->mask, d->mask_stride, d->q_heads, d->q_len, d->kv_len) : MHA_OK;
+}
+
+/* The rows of a call, by the one or other way. */
+MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t rows, void *scratch,
+                                    size_t scratch_bytes, int mode, int lean) {
+  mha__s8_call a;
+  mha__s8_row  row[2];
+  size_t       h, i, n;
+  int          good = 1;
+  mha_status   status = mha__s8_resolve(&a, d);
+  if (status) return status;
+  if (d->consts->mode != mode) return MHA_ERR_TYPE;
+  if (!lean && (!scratch || scratch_bytes < mha_s8_scratch_bytes(mode, d->kv_len, d->d_k))) return MHA_ERR_WORK;
+  if (!lean && mha__overlap(scratch, scratch_bytes, d->o, a.o_bytes)) return MHA_ERR_OVERLAP;
+  if (first >= d->q_heads * d->q_len) return MHA_OK;
+  rows = mha__min(rows, d->q_heads * d->q_len - first);
+  h = first / d->q_len;
+  i = first % d->q_len;
+  for (; rows; rows -= n) {
+    for (n = 0; n < 2 && n < rows; n++) {
+      mha__s8_enter(&a, &row[n], h, i);
+      if (n == 1 && (lean || row[1].k != row[0].k || row[1].v != row[0].v || row[1].consts != row[0].consts)) break;
+      if (++i == d->q_len) i = 0, h++;
+    }
+    if (n == 1) row[1] = row[0];
+    good &= lean ? mha__s8_lean_row(&a, row, mode) : mha__s8_block(&a, row, n, scratch, mode);
+  }
+  return good ? MHA_OK : MHA_WARN_SUM;
+}
+
+MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
+  mha__s8_call a;
+  return mha__s8_resolve(&a, d);
+}
+
+MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
+  const size_t keys = mha__times(mha__plus(kv_len, 1) / 2 * 2, mode == MHA_S8_TFLM ? 4 : 8);
+  return mha__plus(keys, mha__plus(mha__times(d_k, 4), 3));
+}
+
+MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
+                              size_t scratch_bytes) {
+  return mha__s8_rows(d, first_row, rows, scratch, scratch_bytes, MHA_S8_TFLM, 0);
+}
+
+MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
+                                size_t scratch_bytes) {
+  return mha__s8_rows(d, first_row, rows, scratch, scratch_bytes, MHA_S8_NATIVE, 0);
+}
+
+MHADEF mha_status mha_s8_tflm_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
+  return mha__s8_rows(d, first_row, rows, NULL, 0, MHA_S8_TFLM, 1);
+}
+
+MHADEF mha_status mha_s8_native_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
+  return mha__s8_rows(d, first_row, rows, NULL, 0, MHA_S8_NATIVE, 1);
+}
+
+/* x / 2^n, n >= 1, to nearest, ties away from zero */
+static int32_t mha__s8_divide_pot(int32_t x, int n) { return (x + ((int32_t)1 << (n - 1)) - (x < 0)) >> n; }
+
+/* exp(-x), x >= 0 in Q5.26, in Q0.31: e^(-1/8) times a polynomial of degree 4 for the part below 1/4, shifted
+   to its middle, times e^(-2^n/4) for every bit n above. */
+static int32_t mha__s8_exp(uint32_t x) {
+  static const int32_t power[7] = { 1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242 };
+  const uint32_t       quarter = (uint32_t)1 << 24, low = (0 - x) & (quarter - 1); /* -x = low - quarter + ... */
+  const uint32_t       high = x + low - quarter;                                   /* a multiple of 1/4 */
+  const int32_t        y = ((int32_t)low - (int32_t)quarter) * 32 + ((int32_t)1 << 28), y2 = mha__s8_high(y, y);
+  const int32_t        y3 = mha__s8_high(y2, y), y4 = mha__s8_divide_pot(mha__s8_high(y2, y2), 2);
+  int32_t              e = mha__s8_divide_pot(mha__s8_high(y4 + y3, 715827883) + y2, 1);
+  int                  n;
+  if (x == 0) return 0x7fffffff;
+  e = 1895147668 + mha__s8_high(1895147668, y + e);
+  for (n = 0; n < 7; n++)
+    if (high >> (24 + n) & 1) e = mha__s8_high(e, power[n]);
+  return e;
+}
+
+typedef struct {
+  char    c;
+  int32_t x;
+} mha__s8_place; /* x lies at its alignment */
+
+MHADEF mha_status mha_s8_exp_table(int32_t *table, int32_t exp_multiplier, int exp_shift) {
+  uint32_t d, most;
+  if (!table) return MHA_ERR_NULL;
+  if ((uintptr_t)table % offsetof(mha__s8_place, x)) return MHA_ERR_ALIGN;
+  if (exp_multiplier < (int32_t)1 << 30 || exp_shift < 0 || exp_shift > 31) return MHA_ERR_VALUE;
+  most = ((uint32_t)31 << 26) >> exp_shift;
+  for (d = 0; d < 256; d++)
+    table[d] = d > most ? 0 : mha__s8_exp((uint32_t)-mha__s8_high(-(int32_t)(d << exp_shift), exp_multiplier));
+  return MHA_OK;
+}
+
+#ifndef MHA_NO_FLOAT
+
+/* x > 0 as multiplier / 2^31 * 2^exponent, the multiplier to nearest: in exponent, which is returned */
+static int mha__s8_frexp(double x, int32_t *multiplier) {
+  union {
+    double   f;
+    uint64_t u;
+  } bits;
+  int      exponent;
+  uint64_t m;
+  bits.f = x;
+  exponent = (int)(bits.u >> 52) - 1022;
+  m = ((bits.u & (((uint64_t)1 << 52) - 1)) + ((uint64_t)1 << 52) + ((uint64_t)1 << 21)) >> 22;
+  if (m >> 31) m >>= 1, exponent++;
+  *multiplier = (int32_t)m;
+  return exponent;
+}
+
+/* A factor of x; less than 2^-(lowest + 1) counts as 0. */
+static mha_s8_factor mha__s8_factor_of(double x, int lowest) {
+  mha_s8_factor f = { 0, 0, 0 };
+  const int     exponent = mha__s8_frexp(x, &f.multiplier);
+  if (exponent < lowest) f.multiplier = 0;
+  else if (exponent < 0) f.right = (int16_t)(-1 - exponent);
+  else f.left = (int16_t)(exponent + 1);
+  return f;
+}
+
+static int mha__s8_positive(float x) { return x > 0.0f && mha__is_finite(x); }
+static int mha__s8_sound(mha_s8_affine a) { return mha__s8_positive(a.scale) && a.zero >= -128 && a.zero <= 127; }
+
+/* The largest |code - zero| */
+static uint32_t mha__s8_reach(mha_s8_affine a) { return (uint32_t)(a.zero < 0 ? 127 - a.zero : a.zero + 128); }
+
+static int mha__s8_fits(uint64_t most, mha_s8_factor f) { return f.left < 31 && most << f.left <= 0x7fffffffu; }
+
+MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
+#if DBL_MANT_DIG != 53
+  return (void)consts, (void)exp_table, (void)quant, MHA_ERR_TYPE;
+#else
+  const int     tflm = quant && quant->mode == MHA_S8_TFLM;
+  mha_s8_consts out;
+  uint64_t      most;
+  float         scale;
+  double        product, softmax = 0.0;
+  if (!consts || !quant || (tflm && !exp_table)) return MHA_ERR_NULL;
+  if (!tflm && quant->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
+  if (!tflm && (exp_table || quant->logits.scale != 0.0f || quant->logits.zero)) return MHA_ERR_OPTION;
+  if (quant->logit_map ? !tflm : quant->map_scale != 0.0f) return MHA_ERR_OPTION;
+  if (!quant->d_k || !quant->kv_len) return MHA_ERR_SHAPE;
+  if (quant->d_k > 131071u || quant->kv_len > 65535u) return MHA_ERR_RANGE;
+  if (!mha__s8_sound(quant->q) || !mha__s8_sound(quant->k) || !mha__s8_sound(quant->v) || !mha__s8_sound(quant->o))
+    return MHA_ERR_VALUE;
+  if (tflm && !mha__s8_sound(quant->logits)) return MHA_ERR_VALUE;
+  if (quant->logit_map && !mha__s8_positive(quant->map_scale)) return MHA_ERR_VALUE;
+  scale = quant->scale != 0.0f ? quant->scale : tflm ? 1.0f : mha__inverse_sqrt(quant->d_k);
+  if (!mha__s8_positive(scale)) return MHA_ERR_VALUE;
+
+  mha__clear(&out, sizeof out);
+  out.mode = (int16_t)quant->mode;
+  out.q_zero = (int16_t)quant->q.zero, out.k_zero = (int16_t)quant->k.zero;
+  out.v_zero = (int16_t)quant->v.zero, out.o_zero = (int16_t)quant->o.zero;
+  out.logit_zero = (int16_t)quant->logits.zero;
+  out.max_d_k = (uint32_t)quant->d_k, out.max_kv_len = (uint32_t)quant->kv_len;
+  most = (uint64_t)quant->d_k * mha__s8_reach(quant->q) * mha__s8_reach(quant->k);
+  product = (double)quant->q.scale * (double)quant->k.scale;
+  if (tflm) {
+    softmax = (double)scale * (double)(quant->logit_map ? quant->map_scale : quant->logits.scale) * 67108864.0;
+    if (!(softmax > 1.0)) return MHA_ERR_VALUE;
+    if (softmax > 2147483647.0) softmax = 2147483647.0;
+    out.exp_shift = mha__s8_frexp(softmax, &out.exp_multiplier);
+    out.exp_table = exp_table;
+    out.logit_map = quant->logit_map;
+    out.qk = mha__s8_factor_of(product / (double)quant->logits.scale, -31);
+    out.pv = mha__s8_factor_of((double)quant->v.scale / 256.0 / (double)quant->o.scale, -31);
+    if (!mha__s8_fits(most, out.qk)) return MHA_ERR_RANGE;
+    most = ((uint64_t)quant->kv_len / 2 + 260) * mha__s8_reach(quant->v);
+    if (!mha__s8_fits(most, out.pv)) return MHA_ERR_RANGE;
+  } else {
+    int exponent;
+    out.qk = mha__s8_factor_of(product * (double)scale * 369.3299304675746, -32); /* 256 log2(e) */
+    exponent = mha__s8_frexp((double)quant->v.scale / (double)quant->o.scale, &out.pv.multiplier);
+    if (out.qk.left > 13 || exponent > 13) return MHA_ERR_VALUE;
+    if (exponent < -16) out.pv.multiplier = 0, exponent = 0;
+    out.pv.right = (int16_t)(46 - exponent);
+    if (most > 0x7fffffffu) return MHA_ERR_RANGE;
+  }
+  if (tflm) {
+    const mha_status status = mha_s8_exp_table(exp_table, out.exp_multiplier, (int)out.exp_shift);
+    if (status) return status;
+  }
+  *consts = out;
+  return MHA_OK;
+#endif
+}
+
+/* To the nearest integer, halves away from zero, at most +-256 */
+static int mha__s8_round(float x) {
+  int n;
+  if (!(x > -256.0f)) return -256;
+  if (x >= 256.0f) return 256;
+  n = (int)x;
+  x -= (float)n;
+  return x >= 0.5f ? n + 1 : x <= -0.5f ? n - 1 : n;
+}
+
+MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mha_s8_affine affine) {
+  size_t     k;
+  mha_status status = mha__check_copy(out, MHA_S8, x, MHA_F32, n);
+  if (status) return status;
+  if (!mha__s8_sound(affine)) return MHA_ERR_VALUE;
+  for (k = 0; k < n; k++)
+    if (!mha__is_finite(x[k])) return MHA_ERR_VALUE;
+  for (k = 0; k < n; k++) out[k] = mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
+  return MHA_OK;
+}
+#endif /* MHA_NO_FLOAT */
+#endif /* MHA_NO_S8 */
+
 #endif /* the implementation */
 
 #else /* MHA__ISA is set */
@@ -2457,6 +3195,192 @@ MHADEF const char *mha_numerics(void) { return mha__active()->numerics; }
       MHA__ATTR   what every function here must carry for the compiler to accept the instructions
 
    The first half names the instructions, the second is the algorithm and has no #if. */
+
+#ifdef MHA__S8_LANES
+
+/* ---- Integer kernels ----
+
+   Half one again is instructions, on MHA__S8_LANES channels:
+
+      mha__s8_sum             sums of products of a query and a key, in lanes
+      MHA__FN(s8_madd)        += the products of so many channels
+      MHA__FN(s8_total)       of the lanes
+      mha__s8_slot(c)         where channel c of a group of a query lies
+      mha__s8_mixed           sums over keys for so many channels and two rows
+      MHA__FN(s8_add)         += two weights of each row times two rows of v, `row` apart
+      MHA__FN(s8_put)         to memory, the second row MHA__S8_GROUP numbers behind the first */
+
+#ifdef MHA__S8_DSP
+#  define mha__s8_slot(c) (((c) & 1) << 1 | (c) >> 1) /* 0 2 1 3, as SXTB16 takes bytes from a word */
+#  define mha__s8_sum int32_t
+typedef int32_t __attribute__((may_alias, aligned(1))) mha__s8_word; /* four bytes or two halves from anywhere */
+typedef int32_t __attribute__((may_alias)) mha__s8_words;
+MHA__INLINE int32_t mha__s8_even(int32_t x) { /* bytes 0 and 2, as halves */
+  int32_t y;
+  __asm__("sxtb16 %0, %1" : "=r"(y) : "r"(x));
+  return y;
+}
+MHA__INLINE int32_t mha__s8_odd(int32_t x) { /* bytes 1 and 3 */
+  int32_t y;
+  __asm__("sxtb16 %0, %1, ror #8" : "=r"(y) : "r"(x));
+  return y;
+}
+MHA__INLINE int32_t mha__s8_lower(int32_t x, int32_t y) { /* the lower halves of x and y */
+  int32_t z;
+  __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(z) : "r"(x), "r"(y));
+  return z;
+}
+MHA__INLINE int32_t mha__s8_upper(int32_t x, int32_t y) {
+  int32_t z;
+  __asm__("pkhtb %0, %2, %1, asr #16" : "=r"(z) : "r"(x), "r"(y));
+  return z;
+}
+MHA__INLINE int32_t mha__s8_smlad(int32_t x, int32_t y, int32_t sum) { /* sum + both products of halves */
+  __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y));
+  return sum;
+}
+MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
+  const int32_t        key = *(const mha__s8_word *)(const void *)k;
+  const mha__s8_words *query = (const mha__s8_words *)(const void *)q;
+  return mha__s8_smlad(query[1], mha__s8_odd(key), mha__s8_smlad(query[0], mha__s8_even(key), sum));
+}
+#  define mha__s8_none 0
+#  define mha__s8_total(sum) (sum)
+typedef struct {
+  int32_t a0, a1, a2, a3, b0, b1, b2, b3;
+} MHA__FN(s8_mixed);
+#  define mha__s8_nothing { 0, 0, 0, 0, 0, 0, 0, 0 }
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_mixed) *m, const int16_t *w0, const int16_t *w1, const signed char *v,
+                                 ptrdiff_t row) {
+  const int32_t x = *(const mha__s8_word *)(const void *)v, y = *(const mha__s8_word *)(const void *)(v + row);
+  const int32_t a = *(const mha__s8_word *)(const void *)w0, b = *(const mha__s8_word *)(const void *)w1;
+  const int32_t x02 = mha__s8_even(x), y02 = mha__s8_even(y), x13 = mha__s8_odd(x), y13 = mha__s8_odd(y);
+  const int32_t c0 = mha__s8_lower(x02, y02), c2 = mha__s8_upper(x02, y02);
+  const int32_t c1 = mha__s8_lower(x13, y13), c3 = mha__s8_upper(x13, y13);
+  m->a0 = mha__s8_smlad(c0, a, m->a0), m->b0 = mha__s8_smlad(c0, b, m->b0);
+  m->a2 = mha__s8_smlad(c2, a, m->a2), m->b2 = mha__s8_smlad(c2, b, m->b2);
+  m->a1 = mha__s8_smlad(c1, a, m->a1), m->b1 = mha__s8_smlad(c1, b, m->b1);
+  m->a3 = mha__s8_smlad(c3, a, m->a3), m->b3 = mha__s8_smlad(c3, b, m->b3);
+}
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_mixed) *m) {
+  sums[0] = m->a0, sums[1] = m->a1, sums[2] = m->a2, sums[3] = m->a3;
+  sums += MHA__S8_GROUP;
+  sums[0] = m->b0, sums[1] = m->b1, sums[2] = m->b2, sums[3] = m->b3;
+}
+#else
+#  define mha__s8_slot(c)    (c)
+#  define mha__s8_sum        int32_t
+#  define mha__s8_none 0
+#  define mha__s8_total(sum) (sum)
+#  if MHA__S8_LANES == 4
+#    define mha__s8_lanes(do_lane) do_lane(0) do_lane(1) do_lane(2) do_lane(3)
+#  else
+#    define mha__s8_lanes(do_lane) do_lane(0)
+#  endif
+MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
+#  define mha__s8_lane(c) sum += (int32_t)q[c] * k[c];
+  mha__s8_lanes(mha__s8_lane)
+#  undef mha__s8_lane
+  return sum;
+}
+typedef struct {
+  int32_t a[MHA__S8_LANES], b[MHA__S8_LANES];
+} MHA__FN(s8_mixed);
+#  define mha__s8_nothing { { 0 }, { 0 } }
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_mixed) *m, const int16_t *w0, const int16_t *w1, const signed char *v,
+                                 ptrdiff_t row) {
+#  define mha__s8_lane(c)                                                         \
+    m->a[c] += (int32_t)w0[0] * v[c], m->b[c] += (int32_t)w1[0] * v[c];           \
+    m->a[c] += (int32_t)w0[1] * v[row + (c)], m->b[c] += (int32_t)w1[1] * v[row + (c)];
+  mha__s8_lanes(mha__s8_lane)
+#  undef mha__s8_lane
+}
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_mixed) *m) {
+#  define mha__s8_lane(c) sums[c] = m->a[c], sums[MHA__S8_GROUP + (c)] = m->b[c];
+  mha__s8_lanes(mha__s8_lane)
+#  undef mha__s8_lane
+}
+#endif
+
+/* Half two, the algorithm: */
+
+/* Into q2: n channels of query row r, 0 or 1, less the zero point.  MHA__S8_LANES channels of row 0, as many of
+   row 1, and so on; what remains, channel by channel.  Returns their sum. */
+static MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
+  int32_t sum = 0;
+  size_t  c, t;
+  for (c = 0; c + MHA__S8_LANES <= n; c += MHA__S8_LANES)
+    for (t = 0; t < MHA__S8_LANES; t++)
+      sum += q2[2 * c + r * MHA__S8_LANES + mha__s8_slot(t)] = (int16_t)(q[c + t] - zero);
+  for (; c < n; c++) sum += q2[2 * c + r] = (int16_t)(q[c] - zero);
+  return sum;
+}
+
+/* acc[2 j + r] = query row r times key j, so many keys of n channels, k_row apart.  Two keys at a time, the
+   last one perhaps twice: acc has room for an even number. */
+static MHA__ATTR void MHA__FN(s8_dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k,
+                                      ptrdiff_t k_row, size_t keys) {
+  size_t j, c;
+  for (j = 0; j < keys; j += 2, acc += 4, k += 2 * k_row) {
+    const signed char *x = k, *y = j + 1 < keys ? k + k_row : k;
+    const int16_t     *q = q2;
+    mha__s8_sum        ax = mha__s8_none, bx = mha__s8_none, ay = mha__s8_none, by = mha__s8_none;
+    for (c = 0; c + MHA__S8_LANES <= n; c += MHA__S8_LANES, q += 2 * MHA__S8_LANES) {
+      ax = MHA__FN(s8_madd)(ax, q, x + c);
+      bx = MHA__FN(s8_madd)(bx, q + MHA__S8_LANES, x + c);
+      ay = MHA__FN(s8_madd)(ay, q, y + c);
+      by = MHA__FN(s8_madd)(by, q + MHA__S8_LANES, y + c);
+    }
+    acc[0] = mha__s8_total(ax), acc[1] = mha__s8_total(bx);
+    acc[2] = mha__s8_total(ay), acc[3] = mha__s8_total(by);
+    for (; c < n; c++, q += 2) {
+      acc[0] += (int32_t)q[0] * x[c], acc[1] += (int32_t)q[1] * x[c];
+      acc[2] += (int32_t)q[0] * y[c], acc[3] += (int32_t)q[1] * y[c];
+    }
+  }
+}
+
+/* sums[c] = sum over keys j of w0[j] v[j][c] for n <= MHA__S8_GROUP channels; the same with w1 that many
+   numbers behind. */
+static MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w0, const int16_t *w1, const signed char *v,
+                                      ptrdiff_t v_row, size_t keys, size_t n) {
+  const size_t even = keys / 2 * 2;
+  int16_t      last[4] = { 0, 0, 0, 0 };
+  size_t       j, c = 0;
+  if (even < keys) last[0] = w0[even], last[2] = w1[even];
+  for (; c + MHA__S8_LANES <= n; c += MHA__S8_LANES) {
+    const signed char *x = v + c;
+    MHA__FN(s8_mixed)  m = mha__s8_nothing;
+    for (j = 0; j < even; j += 2, x += 2 * v_row) MHA__FN(s8_add)(&m, w0 + j, w1 + j, x, v_row);
+    if (even < keys) MHA__FN(s8_add)(&m, last, last + 2, x, 0);
+    MHA__FN(s8_put)(sums + c, &m);
+  }
+  for (; c < n; c++) {
+    int32_t a = 0, b = 0;
+    for (j = 0; j < keys; j++) {
+      const signed char x = v[(ptrdiff_t)j * v_row + (ptrdiff_t)c];
+      a += (int32_t)w0[j] * x;
+      b += (int32_t)w1[j] * x;
+    }
+    sums[c] = a, sums[MHA__S8_GROUP + c] = b;
+  }
+}
+
+static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expand), MHA__FN(s8_dot),
+                                                     MHA__FN(s8_mix) };
+
+#undef mha__s8_slot
+#undef mha__s8_sum
+#undef mha__s8_none
+#undef mha__s8_total
+#undef mha__s8_lanes
+#undef mha__s8_nothing
+#undef MHA__S8_LANES
+#undef MHA__ISA
+#undef MHA__NAME
+#undef MHA__ATTR
+
+#else /* the float ones */
 
 /* ---- Half one: the instructions ---- */
 
@@ -3427,6 +4351,7 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef MHA__LANES
 #undef MHA__ATTR
 
+#endif /* MHA__S8_LANES */
 #endif /* MHA__ISA */
 
 /* == Licence ==
