@@ -3179,6 +3179,94 @@ MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mh
   for (k = 0; k < n; k++) out[k] = mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
   return MHA_OK;
 }
+
+/* The least and the largest of some numbers and 0; infinite where one is not finite. */
+typedef struct {
+  float least, most;
+} mha__s8_span;
+
+static void mha__s8_include(mha__s8_span *span, const float *x, size_t n) {
+  size_t c;
+  for (c = 0; c < n; c++) {
+    if (!mha__is_finite(x[c])) span->most = MHA__INF;
+    if (x[c] < span->least) span->least = x[c];
+    if (x[c] > span->most) span->most = x[c];
+  }
+}
+
+static void mha__s8_include_rows(mha__s8_span *span, const float *x, ptrdiff_t row, size_t rows, size_t n) {
+  size_t i;
+  for (i = 0; i < rows; i++) mha__s8_include(span, x + (ptrdiff_t)i * row, n);
+}
+
+/* The products of all query rows and keys of a head */
+static void mha__s8_include_dots(mha__s8_span *span, const float *q, ptrdiff_t q_row, size_t rows, const float *k,
+                                 ptrdiff_t k_row, size_t keys, size_t d_k) {
+  size_t i, j, c;
+  for (i = 0; i < rows; i++)
+    for (j = 0; j < keys; j++) {
+      const float *x = q + (ptrdiff_t)i * q_row, *y = k + (ptrdiff_t)j * k_row;
+      float        dot = 0.0f;
+      for (c = 0; c < d_k; c++) dot += x[c] * y[c];
+      mha__s8_include(span, &dot, 1);
+    }
+}
+
+/* 256 codes over a span; 0 has one, since quantised tensors are full of it. */
+static mha_s8_affine mha__s8_cover(mha__s8_span span) {
+  mha_s8_affine a;
+  a.scale = span.most / 255.0f - span.least / 255.0f;
+  if (a.scale < 1.17549435e-38f) a.scale = 1.17549435e-38f;
+  a.zero = mha__s8_clamp(-128 - mha__s8_round(span.least / a.scale));
+  return a;
+}
+
+MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_t head) {
+  mha__s8_span q = { 0.0f, 0.0f }, k = q, v = q, o = q, dots = q;
+  size_t       b, h;
+  int          inputs;
+  mha__call    a;
+  mha_status   status = quant ? mha__resolve(&a, d) : MHA_ERR_NULL;
+  if (status) return status;
+  if (quant->mode != MHA_S8_TFLM && quant->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
+  if (d->k_type != MHA_F32 || d->v_type != MHA_F32) return MHA_ERR_TYPE;
+  if (d->softcap != 0.0f || d->bias || d->alibi_slopes || d->sinks) return MHA_ERR_OPTION;
+  if (head != MHA_ALL && head >= d->q_heads) return MHA_ERR_HEADS;
+  for (inputs = 1; inputs >= 0; inputs--) { /* before o is written, which may be q, and after */
+    for (b = 0; b < d->batch; b++)
+      for (h = 0; h < d->q_heads; h++) {
+        const ptrdiff_t qb = (ptrdiff_t)b, qh = (ptrdiff_t)h, kh = (ptrdiff_t)(h / a.group);
+        const float    *q0 = d->q + qb * a.q.batch + qh * a.q.head;
+        const float    *k0 = (const float *)d->k + qb * a.k.batch + kh * a.k.head;
+        const float    *v0 = (const float *)d->v + qb * a.v.batch + kh * a.v.head;
+        const size_t    keys = mha__place_of(d, b).len;
+        if (head != MHA_ALL && h != head) continue;
+        if (!inputs) {
+          mha__s8_include_rows(&o, d->o + qb * a.o.batch + qh * a.o.head, a.o.row, d->q_len, a.d_v);
+          continue;
+        }
+        mha__s8_include_rows(&q, q0, a.q.row, d->q_len, d->d_k);
+        mha__s8_include_rows(&k, k0, a.k.row, keys, d->d_k);
+        mha__s8_include_rows(&v, v0, a.v.row, keys, a.d_v);
+        if (quant->mode == MHA_S8_TFLM)
+          mha__s8_include_dots(&dots, q0, a.q.row, d->q_len, k0, a.k.row, keys, d->d_k);
+      }
+    if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) || !mha__is_finite(dots.most))
+      return MHA_ERR_VALUE;
+    if (inputs && (status = mha_attend(d, NULL, 0)) != MHA_OK) return status;
+  }
+  quant->d_k = d->d_k;
+  quant->kv_len = d->kv_len;
+  quant->q = mha__s8_cover(q), quant->k = mha__s8_cover(k);
+  quant->v = mha__s8_cover(v), quant->o = mha__s8_cover(o);
+  quant->logits = mha__s8_cover(dots);
+  if (quant->mode == MHA_S8_NATIVE) quant->logits.scale = 0.0f, quant->logits.zero = 0;
+  quant->scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  quant->logit_map = NULL;
+  quant->map_scale = 0.0f;
+  return MHA_OK;
+}
+
 #endif /* MHA_NO_FLOAT */
 #endif /* MHA_NO_S8 */
 
