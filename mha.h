@@ -480,7 +480,7 @@ MHADEF mha_status mha_s8_check(const mha_s8_desc *d);
    static uint8_t scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 81, 32)]; and the same as a function, which stops
    at SIZE_MAX. */
 #define MHA_S8_SCRATCH_BYTES(mode, kv_len, d_k) \
-  ((((size_t)(kv_len) + 1) / 2 * 2) * ((mode) == MHA_S8_TFLM ? 4 : 8) + (size_t)(d_k) * 4 + 3)
+  ((size_t)(kv_len) * ((mode) == MHA_S8_TFLM ? 4 : 12) + (size_t)(d_k) * 4 + ((mode) == MHA_S8_TFLM ? 71 : 207))
 MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k);
 
 /* The table of a softmax, 256 entries, from consts.exp_multiplier and exp_shift; for constants in flash whose
@@ -2597,11 +2597,15 @@ typedef struct {
   const char *isa;
   int32_t (*expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r);
   void (*dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row, size_t keys);
-  void (*mix)(int32_t *sums, const int16_t *w0, const int16_t *w1, const signed char *v, ptrdiff_t v_row,
-              size_t keys, size_t n);
+  size_t (*run)(const int16_t *w, size_t keys);
+  void (*mix)(int32_t *sums, const int16_t *w, size_t run, const signed char *v, ptrdiff_t v_row, size_t keys,
+              size_t n);
+  void (*mix_wide)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n);
 } mha__s8_kernels;
 
-#define MHA__S8_GROUP 4   /* keys scored, and channels mixed, at once: 32 bytes of stack for two rows */
+MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2^32 */
+
+#define MHA__S8_GROUP 8   /* keys scored, and channels mixed, at once */
 #define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
 
 #if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN) && \
@@ -2649,12 +2653,24 @@ static int mha__s8_leading_zeros(uint32_t x) {
 /* x times a factor with TensorFlow Lite's two roundings: x multiplier / 2^31 to nearest, then that / 2^r,
    r = right + 1, to nearest, ties away from zero; one rounding, r = 0, where left is set. */
 MHA__INLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
-  const int64_t one = 1, tie = f->left ? 0 : x < 0 ? -(one << 30) : one << 30;
-  const int64_t y = (int64_t)(x * ((int32_t)1 << f->left)) * f->multiplier + tie + (one << (31 + f->right));
-  return (int32_t)(y >> 32) >> f->right;
+  const int32_t  sign = x >> 31; /* 0 or -1 */
+  const uint32_t tie = (uint32_t)((0x40000000 ^ sign) - sign); /* 2^30 or -2^30 */
+  int64_t        y = (int64_t)((uint64_t)(uint32_t)sign << 32 | tie);
+  if (f->right) { /* the common case, where the second rounding needs the upper half only */
+    y += (int64_t)x * f->multiplier;
+    return ((int32_t)(y >> 32) + ((int32_t)1 << (f->right - 1))) >> f->right;
+  }
+  if (f->left) x *= (int32_t)1 << f->left, y = 0;
+  return (int32_t)(((int64_t)x * f->multiplier + y + ((int64_t)1 << 31)) >> 32);
 }
 
-MHA__INLINE signed char mha__s8_clamp(int32_t x) { return (signed char)(x < -128 ? -128 : x > 127 ? 127 : x); }
+#if defined(__ARM_FEATURE_SAT) && defined(__GNUC__) /* GCC tears the comparisons apart inside loops */
+#  define mha__s8_clamp(x)       __builtin_arm_ssat(x, 8)
+#  define mha__s8_at_most_255(x) __builtin_arm_usat(x, 8) /* x >= 0 */
+#else
+MHA__INLINE int32_t mha__s8_clamp(int32_t x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
+MHA__INLINE int32_t mha__s8_at_most_255(int32_t x) { return x > 255 ? 255 : x; }
+#endif
 
 /* 32767 * 2^(-n/16) and 32768 * 2^(-n/256) */
 static const uint16_t mha__s8_coarse[16] = { 32767, 31378, 30047, 28774, 27554, 26385, 25267, 24196,
@@ -2688,74 +2704,37 @@ typedef struct {
   signed char         *o;
   const unsigned char *mask;   /* of key 0, or NULL */
   size_t               lo, hi; /* keys lo .. hi - 1 are seen, as far as the mask allows */
-  void                *s;      /* scores, then weights: int16_t, but for native scores, int32_t */
-  size_t               s0;     /* the key of s[0] */
-  int32_t              offset; /* what k_zero adds to each dot product */
   int32_t              most;   /* the largest score */
   uint32_t             sum;    /* of the weights */
   int32_t              r;      /* 1 / sum of the exponentials, but for a power of two; native: times pv */
   int                  shift;
 } mha__s8_row;
 
-MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->mask || row->mask[j]; }
-
-/* A score: the logit or, native, the dot product itself. */
-MHA__INLINE int32_t mha__s8_score(const mha__s8_row *row, int32_t dot, int mode) {
-  const mha_s8_consts *consts = row->consts;
-  int                  logit;
-  if (mode == MHA_S8_NATIVE) return dot;
-  logit = mha__s8_clamp(mha__s8_rescale(dot, &consts->qk) + consts->logit_zero);
-  return consts->logit_map ? consts->logit_map[logit + 128] : logit;
+/* The logit for a dot product */
+MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int zero, const signed char *map) {
+  const int32_t logit = mha__s8_clamp(mha__s8_rescale(dot, qk) + zero);
+  return map ? map[logit + 128] : logit;
 }
 
-/* The score of key j, computed anew or stored */
-MHA__INLINE int32_t mha__s8_at(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode, int lean) {
-  const mha_s8_consts *consts = row->consts;
-  const signed char   *k;
-  size_t               c;
-  int32_t              dot = 0;
-  j -= row->s0;
-  if (!lean) return mode == MHA_S8_NATIVE ? ((const int32_t *)row->s)[j] : ((const int16_t *)row->s)[j];
-  k = row->k + (ptrdiff_t)j * a->k.row;
-  for (c = 0; c < a->d->d_k; c++) dot += (int32_t)(row->q[c] - consts->q_zero) * (k[c] - consts->k_zero);
-  return mha__s8_score(row, dot, mode);
-}
+/* What an exponential in Q0.31 adds to their sum, in Q12.19 */
+MHA__INLINE uint32_t mha__s8_term(int32_t e) { return ((uint32_t)e + 0x800u) >> 12; }
 
-/* The largest score; tflm: the sum of all exponentials, in Q12.19, too.  0 where tflm can't go on: from 512
-   on, 2^28 here; `all` remembers every sum, since the last one may have wrapped. */
-MHA__INLINE int mha__s8_gather(const mha__s8_call *a, mha__s8_row *row, int mode, int lean) {
-  uint32_t sum = 0, all = 0;
-  size_t   j;
-  row->most = -0x7fffffff - 1;
-  for (j = row->lo; j < row->hi; j++)
-    if (mha__s8_sees(row, j)) {
-      const int32_t score = mha__s8_at(a, row, j, mode, lean);
-      if (score > row->most) row->most = score;
-    }
-  if (mode == MHA_S8_NATIVE) return 1;
-  for (j = row->lo; j < row->hi; j++)
-    if (mha__s8_sees(row, j)) {
-      sum += ((uint32_t)row->consts->exp_table[row->most - mha__s8_at(a, row, j, mode, lean)] + 0x800u) >> 12;
-      all |= sum;
-    }
+/* tflm: what turns exponentials into weights; 0 where their sum reached 512, bit 28, some time. */
+static int mha__s8_normalise(mha__s8_row *row, uint32_t sum, uint32_t all) {
+  int zeros;
   if (all >> 28) return 0;
-  if (sum) {
-    const int zeros = mha__s8_leading_zeros(sum);
-    row->r = mha__s8_reciprocal(sum << zeros);
-    row->shift = 34 - zeros;
-  }
+  if (!sum) return 1; /* no key is seen */
+  zeros = mha__s8_leading_zeros(sum);
+  row->r = mha__s8_reciprocal(sum << zeros);
+  row->shift = 34 - zeros;
   return 1;
 }
 
-/* The weight of a score: 0 .. 255 of 256 or, native, Q0.15 and not divided by the sum.  Two roundings, as in
-   mha__s8_rescale. */
-MHA__INLINE int32_t mha__s8_weight(const mha__s8_row *row, int32_t score, int mode) {
-  const uint32_t below = (uint32_t)row->most - (uint32_t)score;
-  int32_t        weight;
-  if (mode == MHA_S8_NATIVE) return mha__s8_power(below, &row->consts->qk);
-  weight = (int32_t)(((int64_t)row->r * row->consts->exp_table[below] + ((int32_t)1 << 30)) >> 32);
-  weight = (weight + ((int32_t)1 << (row->shift - 1))) >> row->shift;
-  return weight > 255 ? 255 : weight;
+/* tflm: an exponential as 0 .. 255 of 256, in two roundings as in mha__s8_rescale */
+MHA__INLINE int32_t mha__s8_weight(int32_t e, int32_t r, int shift) {
+  const int64_t x = (int64_t)e * r + (((int64_t)1 << (31 + shift)) + ((int32_t)1 << 30));
+  const int32_t weight = (int32_t)(x >> 32) >> shift;
+  return mha__s8_at_most_255(weight);
 }
 
 /* Native: what turns sums of weights * values into codes. */
@@ -2765,16 +2744,25 @@ static void mha__s8_divide(mha__s8_row *row) {
   row->r = mha__s8_high(mha__s8_reciprocal(row->sum << row->shift), row->consts->pv.multiplier);
 }
 
-/* The output for a sum of weights times values. */
-MHA__INLINE signed char mha__s8_output(const mha__s8_row *row, int64_t sum, int mode) {
+/* Channels c .. c + n - 1, n >= 1, of the output from sums of weights times values */
+MHA__NOINLINE void mha__s8_outputs_tflm(const mha__s8_row *row, size_t c, const int32_t *sum, size_t n) {
+  const mha_s8_factor pv = row->consts->pv;
+  const int32_t       zero = row->consts->o_zero, offset = (int32_t)row->sum * row->consts->v_zero;
+  signed char        *o = row->o + c;
+  do *o++ = (signed char)mha__s8_clamp(mha__s8_rescale(*sum++ - offset, &pv) + zero);
+  while (--n);
+}
+
+MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, size_t c, const int64_t *sum, size_t n) {
   const mha_s8_consts *consts = row->consts;
-  const int64_t        x = sum - (int64_t)row->sum * consts->v_zero; /* at most 255 * row->sum */
   const int            right = consts->pv.right;
-  int32_t              y;
-  if (mode == MHA_S8_TFLM) return mha__s8_clamp(mha__s8_rescale((int32_t)x, &consts->pv) + consts->o_zero);
-  if (!row->sum) return (signed char)consts->o_zero;
-  y = (int32_t)(x * ((int64_t)1 << row->shift) >> 16); /* 255 * 2^16 at most, when the sum is 2^16 */
-  return mha__s8_clamp((int32_t)(((int64_t)y * row->r + ((int64_t)1 << (right - 1))) >> right) + consts->o_zero);
+  signed char         *o = row->o + c;
+  do {
+    const int64_t x = *sum++ - (int64_t)row->sum * consts->v_zero;       /* at most 255 * row->sum */
+    const int32_t y = (int32_t)(x * ((int64_t)1 << row->shift) >> 16); /* and this 255 * 2^16 */
+    const int32_t z = (int32_t)(((int64_t)y * row->r + ((int64_t)1 << (right - 1))) >> right);
+    *o++ = (signed char)mha__s8_clamp(z + consts->o_zero);
+  } while (--n);
 }
 
 /* How many keys stand at or before position + right. */
@@ -2802,92 +2790,209 @@ static void mha__s8_enter(const mha__s8_call *a, mha__s8_row *row, size_t h, siz
   row->hi = mha__s8_keys_until(position, right, d->kv_len);
   row->lo = window && position > 0 && (size_t)position > d->window_left ? (size_t)position - d->window_left : 0;
   if (row->lo > row->hi) row->lo = row->hi;
-  row->s0 = 0;
   row->sum = 0;
+  row->r = 0;
+  row->shift = 0;
 }
 
-/* Scores become weights, where they are; what the row does not see between keys lo and hi gets 0. */
-MHA__INLINE int mha__s8_weigh(const mha__s8_call *a, mha__s8_row *row, size_t lo, size_t hi, int mode) {
-  int16_t  *w = (int16_t *)row->s;
-  const int good = mha__s8_gather(a, row, mode, 0);
-  size_t    j;
-  for (j = lo; j < hi; j++) {
-    int32_t weight = 0;
-    if (good && j >= row->lo && j < row->hi && mha__s8_sees(row, j))
-      weight = mha__s8_weight(row, mha__s8_at(a, row, j, mode, 0), mode);
-    w[j - lo] = (int16_t)weight;
-    row->sum += (uint32_t)weight;
+/* tflm: the logits of n >= 1 keys from dot products, which lack `offset`, every second of both */
+MHA__NOINLINE void mha__s8_logits(int16_t *s, const int32_t *dot, size_t n, const mha_s8_consts *consts,
+                                  int32_t offset) {
+  const mha_s8_factor qk = consts->qk;
+  const int32_t       zero = consts->logit_zero;
+  int16_t            *out = s, *const stop = s + 2 * n;
+  do {
+    *out = (int16_t)mha__s8_clamp(mha__s8_rescale(*dot - offset, &qk) + zero);
+    out += 2, dot += 2;
+  } while (out != stop);
+  if (!consts->logit_map) return;
+  for (; s != stop; s += 2) *s = consts->logit_map[*s + 128];
+}
+
+/* Keys of a row that are seen without a gap, from `at` to `end` - 1 */
+typedef struct {
+  const unsigned char *mask; /* or NULL: all n are */
+  size_t               at, end, n;
+} mha__s8_seen;
+
+/* The next of them from key `from` on, if at < n then */
+static void mha__s8_seek(mha__s8_seen *seen, size_t from) {
+  seen->at = from;
+  seen->end = seen->n;
+  if (!seen->mask) return;
+  while (seen->at < seen->n && !seen->mask[seen->at]) seen->at++;
+  for (seen->end = seen->at; seen->end < seen->n && seen->mask[seen->end];) seen->end++;
+}
+#define mha__s8_each_run(seen) \
+  for (mha__s8_seek(&(seen), 0); (seen).at < (seen).n; mha__s8_seek(&(seen), (seen).end))
+
+static void mha__s8_no_weights(int16_t *w, size_t n) {
+  for (; n; n--, w += 2) *w = 0;
+}
+
+/* tflm: scores become weights, where they are, every second number from w on; 0 where they can't */
+MHA__NOINLINE int mha__s8_softmax_tflm(mha__s8_row *row, int16_t *w, mha__s8_seen seen) {
+  const int32_t *table = row->consts->exp_table;
+  uint32_t       sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
+  int32_t        most = -128, r, shift;
+  int16_t       *s, *stop;
+  size_t         done = 0;
+  mha__s8_each_run(seen)
+    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2)
+      if (*s > most) most = *s;
+  mha__s8_each_run(seen)
+    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2) {
+      sum += mha__s8_term(table[most - *s]);
+      all |= sum;
+    }
+  if (!mha__s8_normalise(row, sum, all)) return 0;
+  r = row->r, shift = row->shift;
+  sum = 0;
+  mha__s8_each_run(seen) {
+    mha__s8_no_weights(w + 2 * done, seen.at - done);
+    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2) {
+      const int32_t weight = mha__s8_weight(table[most - *s], r, shift);
+      *s = (int16_t)weight;
+      sum += (uint32_t)weight;
+    }
+    done = seen.end;
   }
-  if (mode == MHA_S8_NATIVE) mha__s8_divide(row);
-  return good;
+  mha__s8_no_weights(w + 2 * done, seen.n - done);
+  row->sum = sum;
+  return 1;
 }
 
-/* One row, or two that read the same keys under the same constants.  0 where a tflm sum reached 512. */
+/* Native: scores, every second from s on, become weights, every second from w on. */
+MHA__NOINLINE void mha__s8_softmax_native(mha__s8_row *row, int16_t *w, const int32_t *s, mha__s8_seen seen) {
+  const mha_s8_factor qk = row->consts->qk;
+  uint32_t            sum = 0;
+  int32_t             most = -0x7fffffff - 1;
+  size_t              j;
+  mha__s8_each_run(seen)
+    for (j = seen.at; j < seen.end; j++)
+      if (s[2 * j] > most) most = s[2 * j];
+  mha__s8_no_weights(w, seen.n);
+  mha__s8_each_run(seen)
+    for (j = seen.at; j < seen.end; j++) {
+      const int32_t weight = mha__s8_power((uint32_t)most - (uint32_t)s[2 * j], &qk);
+      w[2 * j] = (int16_t)weight;
+      sum += (uint32_t)weight;
+    }
+  row->sum = sum;
+  mha__s8_divide(row);
+}
+
+/* Native: sums of weights * v that need 64 bits, in pieces that need 32 */
+static void mha__s8_mix_wide(int64_t *total, int32_t *part, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+                             size_t keys, size_t n) {
+  size_t j, k, some;
+  for (k = 0; k < 2 * MHA__S8_GROUP; k++) total[k] = 0;
+  for (j = 0; j < keys; j += some) {
+    some = mha__min(MHA__S8_FLUSH, keys - j);
+    mha__s8_active()->mix_wide(part, w + 2 * j, v + (ptrdiff_t)j * v_row, v_row, some, n);
+    for (k = 0; k < 2 * MHA__S8_GROUP; k++) total[k] += part[k];
+  }
+}
+
+/* One row, or two that read the same keys under the same constants; 0 where a tflm sum reached 512.  Scratch:
+   room for some sums, the queries, weights and, native, scores. */
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
   const mha__s8_kernels *kernels = mha__s8_active();
-  const mha_s8_desc     *d = a->d;
-  const size_t           lo = mha__min(row[0].lo, row[1].lo), hi = mha__max(row[0].hi, row[1].hi);
-  int32_t                part[2 * MHA__S8_GROUP];
-  char                  *s = (char *)scratch;
-  int16_t               *q2;
-  size_t                 j, c, r, n;
+  const mha_s8_consts   *consts = row->consts;
+  const int              native = mode == MHA_S8_NATIVE;
+  const size_t           lo = mha__min(row[0].lo, row[1].lo), hi = mha__max(row[0].hi, row[1].hi), keys = hi - lo;
+  int64_t               *total = (int64_t *)(void *)((char *)scratch + (7 & (0 - (uintptr_t)scratch)));
+  int32_t               *part = (int32_t *)(total + (native ? 2 * MHA__S8_GROUP : 0));
+  int16_t               *q2 = (int16_t *)(part + 2 * MHA__S8_GROUP), *w = q2 + 2 * a->d->d_k;
+  int32_t               *s = native ? (int32_t *)(void *)(w + 2 * keys) : part;
+  int32_t                offset[2];
+  size_t                 j, c, r, n, run;
   int                    good = 1;
-  s += (0 - (uintptr_t)s) & 3u;
-  q2 = (int16_t *)(void *)(s + (hi - lo + 1) / 2 * 2 * (mode == MHA_S8_NATIVE ? 8 : 4));
+  for (r = 0; r < 2; r++)
+    offset[r] = kernels->expand(q2, row[r].q, a->d->d_k, consts->q_zero, r) * consts->k_zero;
+  for (j = 0; j < keys; j += n) {
+    n = mha__min(MHA__S8_GROUP, keys - j);
+    kernels->dot(native ? s + 2 * j : part, q2, a->d->d_k, row->k + (ptrdiff_t)(lo + j) * a->k.row, a->k.row, n);
+    for (r = 0; r < 2 && !native; r++) mha__s8_logits(w + 2 * j + r, part + r, n, consts, offset[r]);
+  }
   for (r = 0; r < 2; r++) {
-    row[r].s = s + r * ((hi - lo + 1) / 2 * 2 * (mode == MHA_S8_NATIVE ? 4 : 2));
-    row[r].s0 = lo;
-    row[r].offset = kernels->expand(q2, row[r].q, d->d_k, row[r].consts->q_zero, r) * row[r].consts->k_zero;
+    const size_t before = row[r].lo - lo;
+    int16_t     *first = w + 2 * before + r;
+    mha__s8_seen seen = { NULL, 0, 0, 0 };
+    int          done = r < rows;
+    if (row[r].mask) seen.mask = row[r].mask + row[r].lo;
+    seen.n = row[r].hi - row[r].lo;
+    if (done && native) mha__s8_softmax_native(&row[r], first, s + 2 * before + r, seen);
+    else if (done) good &= done = mha__s8_softmax_tflm(&row[r], first, seen);
+    mha__s8_no_weights(w + r, done ? before : keys);
+    mha__s8_no_weights(first + 2 * seen.n, hi - row[r].hi);
   }
-  for (j = lo; j < hi; j += n) {
-    n = mha__min(MHA__S8_GROUP, hi - j);
-    kernels->dot(part, q2, d->d_k, row->k + (ptrdiff_t)j * a->k.row, a->k.row, n);
-    for (r = 0; r < rows; r++)
-      for (c = 0; c < n; c++) {
-        const int32_t score = mha__s8_score(&row[r], part[2 * c + r] - row[r].offset, mode);
-        if (mode == MHA_S8_NATIVE) ((int32_t *)row[r].s)[j - lo + c] = score;
-        else ((int16_t *)row[r].s)[j - lo + c] = (int16_t)score;
-      }
-  }
-  for (r = 0; r < rows; r++) good &= mha__s8_weigh(a, &row[r], lo, hi, mode);
+  run = !native && (row[0].sum > 256 || row[1].sum > 256) ? kernels->run(w, keys) : keys;
   for (c = 0; c < a->d_v; c += n) {
-    int64_t total[2 * MHA__S8_GROUP] = { 0 };
+    const signed char *v = row->v + (ptrdiff_t)lo * a->v.row + c;
     n = mha__min(MHA__S8_GROUP, a->d_v - c);
-    j = lo;
-    do {
-      const size_t keys = mode == MHA_S8_NATIVE ? mha__min(MHA__S8_FLUSH, hi - j) : hi - j;
-      kernels->mix(part, (int16_t *)row[0].s + (j - lo), (int16_t *)row[rows - 1].s + (j - lo),
-                   row->v + (ptrdiff_t)j * a->v.row + c, a->v.row, keys, n);
-      for (r = 0; r < 2 * MHA__S8_GROUP; r++) total[r] += part[r];
-      j += keys;
-    } while (j < hi);
+    if (native) mha__s8_mix_wide(total, part, w, v, a->v.row, keys, n);
+    else kernels->mix(part, w, run, v, a->v.row, keys, n);
     for (r = 0; r < rows; r++)
-      for (j = 0; j < n; j++) row[r].o[c + j] = mha__s8_output(&row[r], total[r * MHA__S8_GROUP + j], mode);
+      if (native) mha__s8_outputs_native(&row[r], c, total + r * MHA__S8_GROUP, n);
+      else mha__s8_outputs_tflm(&row[r], c, part + r * MHA__S8_GROUP, n);
   }
   return good;
 }
 
-/* One row without scratch: every score is computed anew wherever it is needed. */
+MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->mask || row->mask[j]; }
+
+/* The score of key j, computed anew: the logit or, native, the dot product itself */
+MHA__INLINE int32_t mha__s8_score(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode) {
+  const mha_s8_consts *consts = row->consts;
+  const signed char   *k = row->k + (ptrdiff_t)j * a->k.row;
+  int32_t              dot = 0;
+  size_t               c;
+  for (c = 0; c < a->d->d_k; c++) dot += (int32_t)(row->q[c] - consts->q_zero) * (k[c] - consts->k_zero);
+  if (mode == MHA_S8_NATIVE) return dot;
+  return mha__s8_logit(dot, &consts->qk, consts->logit_zero, consts->logit_map);
+}
+
+/* One row without scratch: every score is computed wherever it is needed.  0 where a tflm sum reached 512. */
 MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mode) {
-  const int good = mha__s8_gather(a, row, mode, 1);
+  const int native = mode == MHA_S8_NATIVE;
+  uint32_t  sum = 0, all = 0;
+  int       good = 1;
   size_t    c, j, n, t;
+  row->most = -0x7fffffff - 1;
+  for (j = row->lo; j < row->hi; j++)
+    if (mha__s8_sees(row, j)) {
+      const int32_t score = mha__s8_score(a, row, j, mode);
+      if (score > row->most) row->most = score;
+    }
+  if (!native) {
+    for (j = row->lo; j < row->hi; j++)
+      if (mha__s8_sees(row, j)) {
+        sum += mha__s8_term(row->consts->exp_table[row->most - mha__s8_score(a, row, j, mode)]);
+        all |= sum;
+      }
+    good = mha__s8_normalise(row, sum, all);
+  }
   for (c = 0; c < a->d_v; c += n) {
-    int32_t sum[MHA__S8_GROUP] = { 0 };
+    int32_t part[MHA__S8_GROUP] = { 0 };
     int64_t total[MHA__S8_GROUP] = { 0 };
     n = mha__min(MHA__S8_GROUP, a->d_v - c);
     row->sum = 0;
     for (j = row->lo; good && j < row->hi; j++)
       if (mha__s8_sees(row, j)) {
         const signed char *v = row->v + (ptrdiff_t)j * a->v.row + c;
-        const int32_t      weight = mha__s8_weight(row, mha__s8_at(a, row, j, mode, 1), mode);
+        const int32_t      score = mha__s8_score(a, row, j, mode);
+        int32_t            weight;
+        if (native) weight = mha__s8_power((uint32_t)row->most - (uint32_t)score, &row->consts->qk);
+        else weight = mha__s8_weight(row->consts->exp_table[row->most - score], row->r, row->shift);
         row->sum += (uint32_t)weight;
         for (t = 0; t < n; t++)
-          if (mode == MHA_S8_NATIVE) total[t] += weight * v[t];
-          else sum[t] += weight * v[t];
+          if (native) total[t] += weight * v[t];
+          else part[t] += weight * v[t];
       }
-    if (mode == MHA_S8_NATIVE) mha__s8_divide(row);
-    for (t = 0; t < n; t++)
-      row->o[c + t] = mha__s8_output(row, mode == MHA_S8_NATIVE ? total[t] : sum[t], mode);
+    if (native) mha__s8_divide(row);
+    if (native) mha__s8_outputs_native(row, c, total, n);
+    else mha__s8_outputs_tflm(row, c, part, n);
   }
   return good;
 }
@@ -3005,8 +3110,8 @@ MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
 }
 
 MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
-  const size_t keys = mha__times(mha__plus(kv_len, 1) / 2 * 2, mode == MHA_S8_TFLM ? 4 : 8);
-  return mha__plus(keys, mha__plus(mha__times(d_k, 4), 3));
+  const size_t keys = mha__times(kv_len, mode == MHA_S8_TFLM ? 4 : 12), rest = mode == MHA_S8_TFLM ? 71 : 207;
+  return mha__plus(keys, mha__plus(mha__times(d_k, 4), rest));
 }
 
 MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
@@ -3176,7 +3281,7 @@ MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mh
   if (!mha__s8_sound(affine)) return MHA_ERR_VALUE;
   for (k = 0; k < n; k++)
     if (!mha__is_finite(x[k])) return MHA_ERR_VALUE;
-  for (k = 0; k < n; k++) out[k] = mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
+  for (k = 0; k < n; k++) out[k] = (signed char)mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
   return MHA_OK;
 }
 
@@ -3288,113 +3393,92 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 
 /* ---- Integer kernels ----
 
-   Half one again is instructions, on MHA__S8_LANES channels:
+   Two query rows, as int16_t less q_zero, lie side by side: MHA__S8_LANES channels of the first, as many of
+   the second, and so on; what remains channel by channel.  Two rows of weights: key by key.
 
-      mha__s8_sum             sums of products of a query and a key, in lanes
-      MHA__FN(s8_madd)        += the products of so many channels
-      MHA__FN(s8_total)       of the lanes
-      mha__s8_slot(c)         where channel c of a group of a query lies
-      mha__s8_mixed           sums over keys for so many channels and two rows
-      MHA__FN(s8_add)         += two weights of each row times two rows of v, `row` apart
-      MHA__FN(s8_put)         to memory, the second row MHA__S8_GROUP numbers behind the first */
+   Half one again is the instructions:
 
-#ifdef MHA__S8_DSP
+      MHA__FN(s8_madd)    += the products of MHA__S8_LANES channels of a query and a key
+      mha__s8_slot(c)     where channel c of these lies in the query
+      MHA__FN(s8_sums)    sums over keys for MHA__S8_GROUP channels and two rows, of a kind that holds a run
+      MHA__FN(s8_run)     how many keys are a run
+      MHA__FN(s8_add)     += the weights of two keys times their values, v_row apart
+      MHA__FN(s8_put)     += to memory */
+
+#if MHA__S8_LANES == 4 && defined(MHA__S8_DSP)
 #  define mha__s8_slot(c) (((c) & 1) << 1 | (c) >> 1) /* 0 2 1 3, as SXTB16 takes bytes from a word */
-#  define mha__s8_sum int32_t
-typedef int32_t __attribute__((may_alias, aligned(1))) mha__s8_word; /* four bytes or two halves from anywhere */
-typedef int32_t __attribute__((may_alias)) mha__s8_words;
-MHA__INLINE int32_t mha__s8_even(int32_t x) { /* bytes 0 and 2, as halves */
-  int32_t y;
-  __asm__("sxtb16 %0, %1" : "=r"(y) : "r"(x));
-  return y;
-}
-MHA__INLINE int32_t mha__s8_odd(int32_t x) { /* bytes 1 and 3 */
-  int32_t y;
-  __asm__("sxtb16 %0, %1, ror #8" : "=r"(y) : "r"(x));
-  return y;
-}
-MHA__INLINE int32_t mha__s8_lower(int32_t x, int32_t y) { /* the lower halves of x and y */
-  int32_t z;
-  __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(z) : "r"(x), "r"(y));
-  return z;
-}
-MHA__INLINE int32_t mha__s8_upper(int32_t x, int32_t y) {
-  int32_t z;
-  __asm__("pkhtb %0, %2, %1, asr #16" : "=r"(z) : "r"(x), "r"(y));
-  return z;
-}
-MHA__INLINE int32_t mha__s8_smlad(int32_t x, int32_t y, int32_t sum) { /* sum + both products of halves */
-  __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y));
-  return sum;
-}
+typedef int32_t __attribute__((may_alias, aligned(1))) mha__s8_bytes;
+typedef int32_t __attribute__((may_alias)) mha__s8_halves;
 MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
-  const int32_t        key = *(const mha__s8_word *)(const void *)k;
-  const mha__s8_words *query = (const mha__s8_words *)(const void *)q;
-  return mha__s8_smlad(query[1], mha__s8_odd(key), mha__s8_smlad(query[0], mha__s8_even(key), sum));
-}
-#  define mha__s8_none 0
-#  define mha__s8_total(sum) (sum)
-typedef struct {
-  int32_t a0, a1, a2, a3, b0, b1, b2, b3;
-} MHA__FN(s8_mixed);
-#  define mha__s8_nothing { 0, 0, 0, 0, 0, 0, 0, 0 }
-MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_mixed) *m, const int16_t *w0, const int16_t *w1, const signed char *v,
-                                 ptrdiff_t row) {
-  const int32_t x = *(const mha__s8_word *)(const void *)v, y = *(const mha__s8_word *)(const void *)(v + row);
-  const int32_t a = *(const mha__s8_word *)(const void *)w0, b = *(const mha__s8_word *)(const void *)w1;
-  const int32_t x02 = mha__s8_even(x), y02 = mha__s8_even(y), x13 = mha__s8_odd(x), y13 = mha__s8_odd(y);
-  const int32_t c0 = mha__s8_lower(x02, y02), c2 = mha__s8_upper(x02, y02);
-  const int32_t c1 = mha__s8_lower(x13, y13), c3 = mha__s8_upper(x13, y13);
-  m->a0 = mha__s8_smlad(c0, a, m->a0), m->b0 = mha__s8_smlad(c0, b, m->b0);
-  m->a2 = mha__s8_smlad(c2, a, m->a2), m->b2 = mha__s8_smlad(c2, b, m->b2);
-  m->a1 = mha__s8_smlad(c1, a, m->a1), m->b1 = mha__s8_smlad(c1, b, m->b1);
-  m->a3 = mha__s8_smlad(c3, a, m->a3), m->b3 = mha__s8_smlad(c3, b, m->b3);
-}
-MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_mixed) *m) {
-  sums[0] = m->a0, sums[1] = m->a1, sums[2] = m->a2, sums[3] = m->a3;
-  sums += MHA__S8_GROUP;
-  sums[0] = m->b0, sums[1] = m->b1, sums[2] = m->b2, sums[3] = m->b3;
+  const mha__s8_halves *query = (const mha__s8_halves *)(const void *)q;
+  const int32_t         key = *(const mha__s8_bytes *)(const void *)k;
+  int32_t               even, odd;
+  __asm__("sxtb16 %0, %1" : "=r"(even) : "r"(key));
+  __asm__("sxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(key));
+  __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(query[0]), "r"(even));
+  __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(query[1]), "r"(odd));
+  return sum;
 }
 #else
-#  define mha__s8_slot(c)    (c)
-#  define mha__s8_sum        int32_t
-#  define mha__s8_none 0
-#  define mha__s8_total(sum) (sum)
-#  if MHA__S8_LANES == 4
-#    define mha__s8_lanes(do_lane) do_lane(0) do_lane(1) do_lane(2) do_lane(3)
-#  else
-#    define mha__s8_lanes(do_lane) do_lane(0)
-#  endif
+#  define mha__s8_slot(c) (c)
 MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
-#  define mha__s8_lane(c) sum += (int32_t)q[c] * k[c];
-  mha__s8_lanes(mha__s8_lane)
-#  undef mha__s8_lane
+  sum += (int32_t)q[0] * k[0];
+  sum += (int32_t)q[1] * k[1];
+  sum += (int32_t)q[2] * k[2];
+  sum += (int32_t)q[3] * k[3];
   return sum;
-}
-typedef struct {
-  int32_t a[MHA__S8_LANES], b[MHA__S8_LANES];
-} MHA__FN(s8_mixed);
-#  define mha__s8_nothing { { 0 }, { 0 } }
-MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_mixed) *m, const int16_t *w0, const int16_t *w1, const signed char *v,
-                                 ptrdiff_t row) {
-#  define mha__s8_lane(c)                                                         \
-    m->a[c] += (int32_t)w0[0] * v[c], m->b[c] += (int32_t)w1[0] * v[c];           \
-    m->a[c] += (int32_t)w0[1] * v[row + (c)], m->b[c] += (int32_t)w1[1] * v[row + (c)];
-  mha__s8_lanes(mha__s8_lane)
-#  undef mha__s8_lane
-}
-MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_mixed) *m) {
-#  define mha__s8_lane(c) sums[c] = m->a[c], sums[MHA__S8_GROUP + (c)] = m->b[c];
-  mha__s8_lanes(mha__s8_lane)
-#  undef mha__s8_lane
 }
 #endif
 
+/* Both rows in one multiplication: the first row's sum in the lower half of 32 bits, where it borrows from the
+   second's, which s8_put gives back.  Both fit while the weights of a run add up to no more than 256: 256 *
+   128 = 2^15. */
+typedef struct {
+  uint32_t x0, x1, x2, x3, x4, x5, x6, x7;
+} MHA__FN(s8_sums);
+#define MHA__S8_KEYS 1
+#define mha__s8_each(do_channel) \
+  do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) do_channel(7)
+
+/* Two weights, the first in the lower half */
+MHA__INLINE uint32_t MHA__FN(s8_weights)(const int16_t *w) {
+  return (uint32_t)(uint16_t)w[0] | (uint32_t)(uint16_t)w[1] << 16;
+}
+
+MHA__NOINLINE MHA__ATTR size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
+  uint32_t sum = 0;
+  size_t   j;
+  for (j = 0; j < keys; j++, w += 2) {
+    sum += MHA__FN(s8_weights)(w);
+    if ((sum + 0x7eff7effu) & 0x80008000u) break; /* does a half exceed 256? */
+  }
+  return j;
+}
+
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) *s, const int16_t *w, const signed char *v, ptrdiff_t v_row) {
+  const uint32_t both = MHA__FN(s8_weights)(w);
+#define mha__s8_channel(c) s->x##c += both * mha__s8_wrap(v[c]);
+  mha__s8_each(mha__s8_channel)
+#undef mha__s8_channel
+  (void)v_row;
+}
+
+MHA__INLINE void MHA__FN(s8_put_one)(int32_t *sums, uint32_t x) {
+  const int16_t first = (int16_t)(x & 0xffffu), second = (int16_t)((x - mha__s8_wrap(first)) >> 16);
+  sums[0] += first;
+  sums[MHA__S8_GROUP] += second;
+}
+
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) *s) {
+#define mha__s8_channel(c) MHA__FN(s8_put_one)(sums + c, s->x##c);
+  mha__s8_each(mha__s8_channel)
+#undef mha__s8_channel
+}
+
 /* Half two, the algorithm: */
 
-/* Into q2: n channels of query row r, 0 or 1, less the zero point.  MHA__S8_LANES channels of row 0, as many of
-   row 1, and so on; what remains, channel by channel.  Returns their sum. */
-static MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
+/* Into q2: n channels of query row r, 0 or 1, less the zero point.  Returns their sum. */
+MHA__NOINLINE MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
   int32_t sum = 0;
   size_t  c, t;
   for (c = 0; c + MHA__S8_LANES <= n; c += MHA__S8_LANES)
@@ -3404,65 +3488,86 @@ static MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, s
   return sum;
 }
 
-/* acc[2 j + r] = query row r times key j, so many keys of n channels, k_row apart.  Two keys at a time, the
-   last one perhaps twice: acc has room for an even number. */
-static MHA__ATTR void MHA__FN(s8_dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k,
+/* dot[2 j + r] = query row r times key j, for so many keys of n channels, k_row apart.  Two keys at a time: of
+   an odd number the last one is worked on twice, and written twice. */
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, size_t n, const signed char *k,
                                       ptrdiff_t k_row, size_t keys) {
-  size_t j, c;
-  for (j = 0; j < keys; j += 2, acc += 4, k += 2 * k_row) {
-    const signed char *x = k, *y = j + 1 < keys ? k + k_row : k;
+  const size_t whole = n / MHA__S8_LANES * MHA__S8_LANES;
+  for (;;) {
+    const signed char *x = k, *y = keys > 1 ? k + k_row : k, *stop = k + whole;
     const int16_t     *q = q2;
-    mha__s8_sum        ax = mha__s8_none, bx = mha__s8_none, ay = mha__s8_none, by = mha__s8_none;
-    for (c = 0; c + MHA__S8_LANES <= n; c += MHA__S8_LANES, q += 2 * MHA__S8_LANES) {
-      ax = MHA__FN(s8_madd)(ax, q, x + c);
-      bx = MHA__FN(s8_madd)(bx, q + MHA__S8_LANES, x + c);
-      ay = MHA__FN(s8_madd)(ay, q, y + c);
-      by = MHA__FN(s8_madd)(by, q + MHA__S8_LANES, y + c);
+    int32_t            ax = 0, bx = 0, ay = 0, by = 0;
+    while (x != stop) {
+      ax = MHA__FN(s8_madd)(ax, q, x);
+      bx = MHA__FN(s8_madd)(bx, q + MHA__S8_LANES, x);
+      ay = MHA__FN(s8_madd)(ay, q, y);
+      by = MHA__FN(s8_madd)(by, q + MHA__S8_LANES, y);
+      x += MHA__S8_LANES, y += MHA__S8_LANES, q += 2 * MHA__S8_LANES;
     }
-    acc[0] = mha__s8_total(ax), acc[1] = mha__s8_total(bx);
-    acc[2] = mha__s8_total(ay), acc[3] = mha__s8_total(by);
-    for (; c < n; c++, q += 2) {
-      acc[0] += (int32_t)q[0] * x[c], acc[1] += (int32_t)q[1] * x[c];
-      acc[2] += (int32_t)q[0] * y[c], acc[3] += (int32_t)q[1] * y[c];
+    for (stop = k + n; x != stop; x++, y++, q += 2) {
+      ax += (int32_t)q[0] * *x, bx += (int32_t)q[1] * *x;
+      ay += (int32_t)q[0] * *y, by += (int32_t)q[1] * *y;
     }
+    dot[0] = ax, dot[1] = bx, dot[2] = ay, dot[3] = by;
+    if (keys <= 2) return;
+    keys -= 2, k += 2 * k_row, dot += 4;
   }
 }
 
-/* sums[c] = sum over keys j of w0[j] v[j][c] for n <= MHA__S8_GROUP channels; the same with w1 that many
-   numbers behind. */
-static MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w0, const int16_t *w1, const signed char *v,
+/* sums[c] = sum over keys j of w[2 j] v[j][c], for n <= MHA__S8_GROUP channels, and MHA__S8_GROUP numbers behind
+   the same with w[2 j + 1]; they fit 32 bits. */
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_wide)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+                                           size_t keys, size_t n) {
+  for (; n >= 2; n -= 2, v += 2, sums += 2) {
+    const signed char *x = v;
+    int32_t            a0 = 0, a1 = 0, b0 = 0, b1 = 0;
+    size_t             j;
+    for (j = 0; j < keys; j++, x += v_row) {
+      a0 += (int32_t)w[2 * j] * x[0], b0 += (int32_t)w[2 * j + 1] * x[0];
+      a1 += (int32_t)w[2 * j] * x[1], b1 += (int32_t)w[2 * j + 1] * x[1];
+    }
+    sums[0] = a0, sums[MHA__S8_GROUP] = b0;
+    sums[1] = a1, sums[MHA__S8_GROUP + 1] = b1;
+  }
+  if (n) {
+    const signed char *x = v;
+    int32_t            a0 = 0, b0 = 0;
+    size_t             j;
+    for (j = 0; j < keys; j++, x += v_row) a0 += (int32_t)w[2 * j] * x[0], b0 += (int32_t)w[2 * j + 1] * x[0];
+    sums[0] = a0, sums[MHA__S8_GROUP] = b0;
+  }
+}
+
+/* The same for weights up to 255, the first `run` keys of which are a run. */
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, size_t run, const signed char *v,
                                       ptrdiff_t v_row, size_t keys, size_t n) {
-  const size_t even = keys / 2 * 2;
-  int16_t      last[4] = { 0, 0, 0, 0 };
-  size_t       j, c = 0;
-  if (even < keys) last[0] = w0[even], last[2] = w1[even];
-  for (; c + MHA__S8_LANES <= n; c += MHA__S8_LANES) {
-    const signed char *x = v + c;
-    MHA__FN(s8_mixed)  m = mha__s8_nothing;
-    for (j = 0; j < even; j += 2, x += 2 * v_row) MHA__FN(s8_add)(&m, w0 + j, w1 + j, x, v_row);
-    if (even < keys) MHA__FN(s8_add)(&m, last, last + 2, x, 0);
-    MHA__FN(s8_put)(sums + c, &m);
+  size_t j;
+  if (n < MHA__S8_GROUP) {
+    MHA__FN(s8_mix_wide)(sums, w, v, v_row, keys, n);
+    return;
   }
-  for (; c < n; c++) {
-    int32_t a = 0, b = 0;
-    for (j = 0; j < keys; j++) {
-      const signed char x = v[(ptrdiff_t)j * v_row + (ptrdiff_t)c];
-      a += (int32_t)w0[j] * x;
-      b += (int32_t)w1[j] * x;
+  for (j = 0; j < 2 * MHA__S8_GROUP; j++) sums[j] = 0;
+  for (; keys; run = MHA__FN(s8_run)(w, keys)) {
+    MHA__FN(s8_sums) s = { 0, 0, 0, 0, 0, 0, 0, 0 };
+    const int16_t *stop = w + 2 * (run - run % MHA__S8_KEYS);
+    for (; w != stop; w += 2 * MHA__S8_KEYS, v += MHA__S8_KEYS * v_row) MHA__FN(s8_add)(&s, w, v, v_row);
+    if (run % MHA__S8_KEYS) {
+      int16_t last[4] = { 0, 0, 0, 0 };
+      last[0] = w[0], last[1] = w[1];
+      MHA__FN(s8_add)(&s, last, v, 0);
+      w += 2, v += v_row;
     }
-    sums[c] = a, sums[MHA__S8_GROUP + c] = b;
+    MHA__FN(s8_put)(sums, &s);
+    keys -= run;
   }
 }
 
-static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expand), MHA__FN(s8_dot),
-                                                     MHA__FN(s8_mix) };
+static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME,        MHA__FN(s8_expand), MHA__FN(s8_dot),
+                                                     MHA__FN(s8_run),  MHA__FN(s8_mix),    MHA__FN(s8_mix_wide) };
 
 #undef mha__s8_slot
-#undef mha__s8_sum
-#undef mha__s8_none
-#undef mha__s8_total
-#undef mha__s8_lanes
-#undef mha__s8_nothing
+#undef mha__s8_each
+#undef MHA__S8_KEYS
 #undef MHA__S8_LANES
 #undef MHA__ISA
 #undef MHA__NAME
