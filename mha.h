@@ -2650,18 +2650,20 @@ static int mha__s8_leading_zeros(uint32_t x) {
   return n;
 }
 
+/* For factors of 1/4 and more, which hardly occur */
+MHA__NOINLINE int32_t mha__s8_rescale_large(int32_t x, const mha_s8_factor *f) {
+  const int64_t one = 1, tie = f->left ? 0 : x < 0 ? -(one << 30) : one << 30;
+  return (int32_t)(((int64_t)(x * ((int32_t)1 << f->left)) * f->multiplier + tie + (one << 31)) >> 32);
+}
+
 /* x times a factor with TensorFlow Lite's two roundings: x multiplier / 2^31 to nearest, then that / 2^r,
    r = right + 1, to nearest, ties away from zero; one rounding, r = 0, where left is set. */
 MHA__INLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
   const int32_t  sign = x >> 31; /* 0 or -1 */
-  const uint32_t tie = (uint32_t)((0x40000000 ^ sign) - sign); /* 2^30 or -2^30 */
-  int64_t        y = (int64_t)((uint64_t)(uint32_t)sign << 32 | tie);
-  if (f->right) { /* the common case, where the second rounding needs the upper half only */
-    y += (int64_t)x * f->multiplier;
-    return ((int32_t)(y >> 32) + ((int32_t)1 << (f->right - 1))) >> f->right;
-  }
-  if (f->left) x *= (int32_t)1 << f->left, y = 0;
-  return (int32_t)(((int64_t)x * f->multiplier + y + ((int64_t)1 << 31)) >> 32);
+  const uint32_t tie = (uint32_t)((0x40000000 ^ sign) - sign); /* lower half of 2^30 or -2^30 */
+  const int64_t  y = (int64_t)x * f->multiplier + (int64_t)((uint64_t)(uint32_t)sign << 32 | tie);
+  if (f->right == 0) return mha__s8_rescale_large(x, f);
+  return ((int32_t)(y >> 32) + ((int32_t)1 << (f->right - 1))) >> f->right;
 }
 
 #if defined(__ARM_FEATURE_SAT) && defined(__GNUC__) /* GCC tears the comparisons apart inside loops */
