@@ -2597,15 +2597,21 @@ typedef struct {
   const char *isa;
   int32_t (*expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r);
   void (*dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row, size_t keys);
-  size_t (*run)(const int16_t *w, size_t keys);
-  void (*mix)(int32_t *sums, const int16_t *w, size_t run, const signed char *v, ptrdiff_t v_row, size_t keys,
-              size_t n);
-  void (*mix_wide)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n);
+  void (*mix)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n);
+  void (*mix_small)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n,
+                    size_t run);
+  size_t (*run)(const int16_t *w, size_t keys); /* NULL: without limit, and mix does what mix_small does */
 } mha__s8_kernels;
 
 MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2^32 */
 
+#if defined(__OPTIMIZE_SIZE__) && !defined(MHA__X86) && !defined(MHA__NEON)
+#  define MHA__S8_ROWS 1
+#else
+#  define MHA__S8_ROWS 2 /* query rows that share what is loaded of keys and values */
+#endif
 #define MHA__S8_GROUP 8   /* keys scored, and channels mixed, at once */
+#define MHA__S8_SUMS  (MHA__S8_ROWS * MHA__S8_GROUP)
 #define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
 
 #if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN) && \
@@ -2692,28 +2698,78 @@ static int32_t mha__s8_power(uint32_t below, const mha_s8_factor *f) {
   return (int32_t)((x + (((uint32_t)1 << n) >> 1)) >> n);
 }
 
+/* A call, and the head that it is at */
 typedef struct {
-  const mha_s8_desc *d;
-  size_t             group, d_v; /* group: query heads per kv head */
-  mha_s8_strides     o, q, k, v;
-  size_t             o_bytes;
+  const mha_s8_desc   *d;
+  size_t               group, d_v; /* group: query heads per kv head */
+  mha_s8_strides       o, q, k, v;
+  const mha_s8_consts *consts;     /* of the head, */
+  const signed char   *key, *value; /* its key 0 */
 } mha__s8_call;
 
 /* A query row on its way. */
 typedef struct {
-  const mha_s8_consts *consts;
-  const signed char   *q, *k, *v; /* k, v: of key 0 */
+  const signed char   *q;
   signed char         *o;
   const unsigned char *mask;   /* of key 0, or NULL */
   size_t               lo, hi; /* keys lo .. hi - 1 are seen, as far as the mask allows */
-  int32_t              most;   /* the largest score */
   uint32_t             sum;    /* of the weights */
   int32_t              r;      /* 1 / sum of the exponentials, but for a power of two; native: times pv */
   int                  shift;
 } mha__s8_row;
 
+static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t channels) {
+  if (s.head || s.row) return s;
+  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
+  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
+  return s;
+}
+
+static void mha__s8_begin(mha__s8_call *a, const mha_s8_desc *d) {
+  const size_t kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
+  a->d = d;
+  a->group = d->q_heads / kv_heads;
+  a->d_v = d->d_v ? d->d_v : d->d_k;
+  a->o = mha__s8_packed(d->o_stride, d->q_heads, a->d_v);
+  a->q = mha__s8_packed(d->q_stride, d->q_heads, d->d_k);
+  a->k = mha__s8_packed(d->k_stride, kv_heads, d->d_k);
+  a->v = mha__s8_packed(d->v_stride, kv_heads, a->d_v);
+}
+
+/* How many keys stand at or before position + right. */
+static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) {
+  if (position < 0 && right < (size_t)-position) return 0;
+  if (right >= keys && position >= 0) return keys;
+  right += (size_t)position; /* wraps where the position is negative: no more than right */
+  return right < keys ? right + 1 : keys;
+}
+
+/* Go to row i of head h. */
+MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
+  const mha_s8_desc *d = a->d;
+  const ptrdiff_t    qh = (ptrdiff_t)h, qi = (ptrdiff_t)i, kh = (ptrdiff_t)(h / a->group);
+  ptrdiff_t          position = d->q_start + qi;
+  size_t             right = MHA_OPEN;
+  a->consts = d->consts + h * d->consts_stride;
+  a->key = d->k + kh * a->k.head;
+  a->value = d->v + kh * a->v.head;
+  row->q = d->q + qh * a->q.head + qi * a->q.row;
+  row->o = d->o + qh * a->o.head + qi * a->o.row;
+  row->mask = d->mask ? d->mask + qh * d->mask_stride.head + qi * d->mask_stride.row : NULL;
+  row->lo = row->sum = 0;
+  row->r = row->shift = 0;
+  if (d->flags & MHA_Q_LAST) position += (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len;
+  if (d->flags & MHA_USE_WINDOW) {
+    right = d->window_right;
+    if (position > 0 && (size_t)position > d->window_left) row->lo = (size_t)position - d->window_left;
+  }
+  if (d->flags & MHA_CAUSAL) right = 0;
+  row->hi = mha__s8_keys_until(position, right, d->kv_len);
+  if (row->lo > row->hi) row->lo = row->hi;
+}
+
 /* The logit for a dot product */
-MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int zero, const signed char *map) {
+MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int32_t zero, const signed char *map) {
   const int32_t logit = mha__s8_clamp(mha__s8_rescale(dot, qk) + zero);
   return map ? map[logit + 128] : logit;
 }
@@ -2722,7 +2778,7 @@ MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int zero
 MHA__INLINE uint32_t mha__s8_term(int32_t e) { return ((uint32_t)e + 0x800u) >> 12; }
 
 /* tflm: what turns exponentials into weights; 0 where their sum reached 512, bit 28, some time. */
-static int mha__s8_normalise(mha__s8_row *row, uint32_t sum, uint32_t all) {
+MHA__NOINLINE int mha__s8_normalise(mha__s8_row *row, uint32_t sum, uint32_t all) {
   int zeros;
   if (all >> 28) return 0;
   if (!sum) return 1; /* no key is seen */
@@ -2740,75 +2796,46 @@ MHA__INLINE int32_t mha__s8_weight(int32_t e, int32_t r, int shift) {
 }
 
 /* Native: what turns sums of weights * values into codes. */
-static void mha__s8_divide(mha__s8_row *row) {
+static void mha__s8_divide(mha__s8_row *row, const mha_s8_consts *consts) {
   if (!row->sum) return;
   row->shift = mha__s8_leading_zeros(row->sum);
-  row->r = mha__s8_high(mha__s8_reciprocal(row->sum << row->shift), row->consts->pv.multiplier);
+  row->r = mha__s8_high(mha__s8_reciprocal(row->sum << row->shift), consts->pv.multiplier);
 }
 
 /* Channels c .. c + n - 1, n >= 1, of the output from sums of weights times values */
-MHA__NOINLINE void mha__s8_outputs_tflm(const mha__s8_row *row, size_t c, const int32_t *sum, size_t n) {
-  const mha_s8_factor pv = row->consts->pv;
-  const int32_t       zero = row->consts->o_zero, offset = (int32_t)row->sum * row->consts->v_zero;
+MHA__NOINLINE void mha__s8_outputs_tflm(const mha__s8_row *row, const mha_s8_consts *consts, size_t c,
+                                        const int32_t *sum, size_t n) {
+  const mha_s8_factor pv = consts->pv;
+  const int32_t       zero = consts->o_zero, offset = (int32_t)row->sum * consts->v_zero;
   signed char        *o = row->o + c;
   do *o++ = (signed char)mha__s8_clamp(mha__s8_rescale(*sum++ - offset, &pv) + zero);
   while (--n);
 }
 
-MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, size_t c, const int64_t *sum, size_t n) {
-  const mha_s8_consts *consts = row->consts;
-  const int            right = consts->pv.right;
-  signed char         *o = row->o + c;
+MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, const mha_s8_consts *consts, size_t c,
+                                          const int64_t *sum, size_t n) {
+  const int    right = consts->pv.right;
+  signed char *o = row->o + c;
   do {
-    const int64_t x = *sum++ - (int64_t)row->sum * consts->v_zero;       /* at most 255 * row->sum */
+    const int64_t x = *sum++ - (int64_t)row->sum * consts->v_zero;     /* at most 255 * row->sum */
     const int32_t y = (int32_t)(x * ((int64_t)1 << row->shift) >> 16); /* and this 255 * 2^16 */
     const int32_t z = (int32_t)(((int64_t)y * row->r + ((int64_t)1 << (right - 1))) >> right);
     *o++ = (signed char)mha__s8_clamp(z + consts->o_zero);
   } while (--n);
 }
 
-/* How many keys stand at or before position + right. */
-static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) {
-  if (position < 0 && right < (size_t)-position) return 0;
-  if (right >= keys && position >= 0) return keys;
-  right += (size_t)position; /* wraps where the position is negative: no more than right */
-  return right < keys ? right + 1 : keys;
-}
-
-static void mha__s8_enter(const mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
-  const mha_s8_desc *d = a->d;
-  const ptrdiff_t    qh = (ptrdiff_t)h, qi = (ptrdiff_t)i, kh = (ptrdiff_t)(h / a->group);
-  const ptrdiff_t    start = d->flags & MHA_Q_LAST ? (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len : d->q_start;
-  const ptrdiff_t    position = start + qi;
-  const int          window = (d->flags & MHA_USE_WINDOW) != 0;
-  size_t             right = window ? d->window_right : MHA_OPEN;
-  if (d->flags & MHA_CAUSAL) right = 0;
-  row->consts = d->consts + h * d->consts_stride;
-  row->q = d->q + qh * a->q.head + qi * a->q.row;
-  row->o = d->o + qh * a->o.head + qi * a->o.row;
-  row->k = d->k + kh * a->k.head;
-  row->v = d->v + kh * a->v.head;
-  row->mask = d->mask ? d->mask + qh * d->mask_stride.head + qi * d->mask_stride.row : NULL;
-  row->hi = mha__s8_keys_until(position, right, d->kv_len);
-  row->lo = window && position > 0 && (size_t)position > d->window_left ? (size_t)position - d->window_left : 0;
-  if (row->lo > row->hi) row->lo = row->hi;
-  row->sum = 0;
-  row->r = 0;
-  row->shift = 0;
-}
-
-/* tflm: the logits of n >= 1 keys from dot products, which lack `offset`, every second of both */
+/* tflm: the logits of n >= 1 keys from dot products, which lack `offset`, one per row */
 MHA__NOINLINE void mha__s8_logits(int16_t *s, const int32_t *dot, size_t n, const mha_s8_consts *consts,
                                   int32_t offset) {
   const mha_s8_factor qk = consts->qk;
   const int32_t       zero = consts->logit_zero;
-  int16_t            *out = s, *const stop = s + 2 * n;
+  int16_t            *out = s, *const stop = s + MHA__S8_ROWS * n;
   do {
     *out = (int16_t)mha__s8_clamp(mha__s8_rescale(*dot - offset, &qk) + zero);
-    out += 2, dot += 2;
+    out += MHA__S8_ROWS, dot += MHA__S8_ROWS;
   } while (out != stop);
   if (!consts->logit_map) return;
-  for (; s != stop; s += 2) *s = consts->logit_map[*s + 128];
+  for (; s != stop; s += MHA__S8_ROWS) *s = consts->logit_map[*s + 128];
 }
 
 /* Keys of a row that are seen without a gap, from `at` to `end` - 1 */
@@ -2818,7 +2845,7 @@ typedef struct {
 } mha__s8_seen;
 
 /* The next of them from key `from` on, if at < n then */
-static void mha__s8_seek(mha__s8_seen *seen, size_t from) {
+MHA__NOINLINE void mha__s8_seek(mha__s8_seen *seen, size_t from) {
   seen->at = from;
   seen->end = seen->n;
   if (!seen->mask) return;
@@ -2826,118 +2853,129 @@ static void mha__s8_seek(mha__s8_seen *seen, size_t from) {
   for (seen->end = seen->at; seen->end < seen->n && seen->mask[seen->end];) seen->end++;
 }
 #define mha__s8_each_run(seen) \
-  for (mha__s8_seek(&(seen), 0); (seen).at < (seen).n; mha__s8_seek(&(seen), (seen).end))
+  for (mha__s8_seek(seen, 0); (seen)->at < (seen)->n; mha__s8_seek(seen, (seen)->end))
 
-static void mha__s8_no_weights(int16_t *w, size_t n) {
-  for (; n; n--, w += 2) *w = 0;
+MHA__NOINLINE void mha__s8_no_weights(int16_t *w, size_t n) {
+  for (; n; n--, w += MHA__S8_ROWS) *w = 0;
 }
 
-/* tflm: scores become weights, where they are, every second number from w on; 0 where they can't */
-MHA__NOINLINE int mha__s8_softmax_tflm(mha__s8_row *row, int16_t *w, mha__s8_seen seen) {
-  const int32_t *table = row->consts->exp_table;
-  uint32_t       sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
-  int32_t        most = -128, r, shift;
-  int16_t       *s, *stop;
-  size_t         done = 0;
-  mha__s8_each_run(seen)
-    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2)
+/* tflm: scores become weights, where they are, one per row from w on; 0 where they can't */
+MHA__NOINLINE int mha__s8_softmax_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, mha__s8_seen *seen) {
+  uint32_t sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
+  int32_t  most = -128, r, shift;
+  int16_t *s, *stop;
+  mha__s8_each_run(seen) {
+    stop = w + MHA__S8_ROWS * seen->end;
+    for (s = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS)
       if (*s > most) most = *s;
-  mha__s8_each_run(seen)
-    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2) {
+  }
+  mha__s8_each_run(seen) {
+    stop = w + MHA__S8_ROWS * seen->end;
+    for (s = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS) {
       sum += mha__s8_term(table[most - *s]);
       all |= sum;
     }
+  }
   if (!mha__s8_normalise(row, sum, all)) return 0;
   r = row->r, shift = row->shift;
   sum = 0;
+  s = w;
   mha__s8_each_run(seen) {
-    mha__s8_no_weights(w + 2 * done, seen.at - done);
-    for (s = w + 2 * seen.at, stop = w + 2 * seen.end; s != stop; s += 2) {
+    for (stop = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS) *s = 0;
+    for (stop = w + MHA__S8_ROWS * seen->end; s != stop; s += MHA__S8_ROWS) {
       const int32_t weight = mha__s8_weight(table[most - *s], r, shift);
       *s = (int16_t)weight;
       sum += (uint32_t)weight;
     }
-    done = seen.end;
   }
-  mha__s8_no_weights(w + 2 * done, seen.n - done);
+  for (stop = w + MHA__S8_ROWS * seen->n; s != stop; s += MHA__S8_ROWS) *s = 0;
   row->sum = sum;
   return 1;
 }
 
-/* Native: scores, every second from s on, become weights, every second from w on. */
-MHA__NOINLINE void mha__s8_softmax_native(mha__s8_row *row, int16_t *w, const int32_t *s, mha__s8_seen seen) {
-  const mha_s8_factor qk = row->consts->qk;
+/* Native: scores, one per row from s on, become weights, one per row from w on. */
+MHA__NOINLINE void mha__s8_softmax_native(mha__s8_row *row, const mha_s8_consts *consts, int16_t *w,
+                                          const int32_t *s, mha__s8_seen *seen) {
+  const mha_s8_factor qk = consts->qk;
   uint32_t            sum = 0;
   int32_t             most = -0x7fffffff - 1;
   size_t              j;
   mha__s8_each_run(seen)
-    for (j = seen.at; j < seen.end; j++)
-      if (s[2 * j] > most) most = s[2 * j];
-  mha__s8_no_weights(w, seen.n);
+    for (j = seen->at; j < seen->end; j++)
+      if (s[MHA__S8_ROWS * j] > most) most = s[MHA__S8_ROWS * j];
+  mha__s8_no_weights(w, seen->n);
   mha__s8_each_run(seen)
-    for (j = seen.at; j < seen.end; j++) {
-      const int32_t weight = mha__s8_power((uint32_t)most - (uint32_t)s[2 * j], &qk);
-      w[2 * j] = (int16_t)weight;
+    for (j = seen->at; j < seen->end; j++) {
+      const int32_t weight = mha__s8_power((uint32_t)most - (uint32_t)s[MHA__S8_ROWS * j], &qk);
+      w[MHA__S8_ROWS * j] = (int16_t)weight;
       sum += (uint32_t)weight;
     }
   row->sum = sum;
-  mha__s8_divide(row);
+  mha__s8_divide(row, consts);
 }
 
 /* Native: sums of weights * v that need 64 bits, in pieces that need 32 */
-static void mha__s8_mix_wide(int64_t *total, int32_t *part, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, const signed char *v, ptrdiff_t v_row,
                              size_t keys, size_t n) {
   size_t j, k, some;
-  for (k = 0; k < 2 * MHA__S8_GROUP; k++) total[k] = 0;
+  for (k = 0; k < MHA__S8_SUMS; k++) total[k] = 0;
   for (j = 0; j < keys; j += some) {
     some = mha__min(MHA__S8_FLUSH, keys - j);
-    mha__s8_active()->mix_wide(part, w + 2 * j, v + (ptrdiff_t)j * v_row, v_row, some, n);
-    for (k = 0; k < 2 * MHA__S8_GROUP; k++) total[k] += part[k];
+    mha__s8_active()->mix(part, w + MHA__S8_ROWS * j, v + (ptrdiff_t)j * v_row, v_row, some, n);
+    for (k = 0; k < MHA__S8_SUMS; k++) total[k] += part[k];
   }
 }
 
-/* One row, or two that read the same keys under the same constants; 0 where a tflm sum reached 512.  Scratch:
-   room for some sums, the queries, weights and, native, scores. */
+/* The weights of row r, from what the scratch holds of keys lo .. lo + keys - 1.  0 where tflm can't. */
+MHA__INLINE int mha__s8_weigh(const mha__s8_call *a, mha__s8_row *row, int16_t *w, const int32_t *s, size_t lo,
+                              size_t keys, int mode) {
+  const size_t before = row->lo - lo;
+  mha__s8_seen seen;
+  int          good = 1;
+  seen.mask = row->mask ? row->mask + row->lo : NULL;
+  seen.n = row->hi - row->lo;
+  if (mode == MHA_S8_TFLM)
+    good = mha__s8_softmax_tflm(row, a->consts->exp_table, w + MHA__S8_ROWS * before, &seen);
+  else
+    mha__s8_softmax_native(row, a->consts, w + MHA__S8_ROWS * before, s + MHA__S8_ROWS * before, &seen);
+  mha__s8_no_weights(w, good ? before : keys);
+  mha__s8_no_weights(w + MHA__S8_ROWS * (before + seen.n), keys - before - seen.n);
+  return good;
+}
+
+/* One row, or MHA__S8_ROWS that read the same keys under the same constants; 0 where a tflm sum reached 512.
+   Scratch: sums, the queries, weights and, native, scores. */
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
   const mha__s8_kernels *kernels = mha__s8_active();
-  const mha_s8_consts   *consts = row->consts;
   const int              native = mode == MHA_S8_NATIVE;
-  const size_t           lo = mha__min(row[0].lo, row[1].lo), hi = mha__max(row[0].hi, row[1].hi), keys = hi - lo;
+  const size_t           lo = mha__min(row[0].lo, row[rows - 1].lo), keys = mha__max(row[0].hi, row[rows - 1].hi) - lo;
   int64_t               *total = (int64_t *)(void *)((char *)scratch + (7 & (0 - (uintptr_t)scratch)));
-  int32_t               *part = (int32_t *)(total + (native ? 2 * MHA__S8_GROUP : 0));
-  int16_t               *q2 = (int16_t *)(part + 2 * MHA__S8_GROUP), *w = q2 + 2 * a->d->d_k;
-  int32_t               *s = native ? (int32_t *)(void *)(w + 2 * keys) : part;
-  int32_t                offset[2];
-  size_t                 j, c, r, n, run;
+  int32_t               *part = (int32_t *)(total + (native ? MHA__S8_SUMS : 0));
+  int16_t               *q2 = (int16_t *)(part + MHA__S8_SUMS), *w = q2 + MHA__S8_ROWS * a->d->d_k;
+  int32_t               *s = native ? (int32_t *)(void *)(w + MHA__S8_ROWS * keys) : part;
+  const signed char     *k = a->key + (ptrdiff_t)lo * a->k.row, *v = a->value + (ptrdiff_t)lo * a->v.row;
+  size_t                 j, c, r, n, run = keys;
   int                    good = 1;
-  for (r = 0; r < 2; r++)
-    offset[r] = kernels->expand(q2, row[r].q, a->d->d_k, consts->q_zero, r) * consts->k_zero;
-  for (j = 0; j < keys; j += n) {
+  for (r = 0; r < MHA__S8_ROWS; r++)
+    row[r].r = kernels->expand(q2, row[r < rows ? r : 0].q, a->d->d_k, a->consts->q_zero, r) * a->consts->k_zero;
+  for (j = 0; j < keys; j += n, k += (ptrdiff_t)n * a->k.row) {
     n = mha__min(MHA__S8_GROUP, keys - j);
-    kernels->dot(native ? s + 2 * j : part, q2, a->d->d_k, row->k + (ptrdiff_t)(lo + j) * a->k.row, a->k.row, n);
-    for (r = 0; r < 2 && !native; r++) mha__s8_logits(w + 2 * j + r, part + r, n, consts, offset[r]);
+    kernels->dot(native ? s + MHA__S8_ROWS * j : part, q2, a->d->d_k, k, a->k.row, n);
+    for (r = 0; r < rows && !native; r++)
+      mha__s8_logits(w + MHA__S8_ROWS * j + r, part + r, n, a->consts, row[r].r);
   }
-  for (r = 0; r < 2; r++) {
-    const size_t before = row[r].lo - lo;
-    int16_t     *first = w + 2 * before + r;
-    mha__s8_seen seen = { NULL, 0, 0, 0 };
-    int          done = r < rows;
-    if (row[r].mask) seen.mask = row[r].mask + row[r].lo;
-    seen.n = row[r].hi - row[r].lo;
-    if (done && native) mha__s8_softmax_native(&row[r], first, s + 2 * before + r, seen);
-    else if (done) good &= done = mha__s8_softmax_tflm(&row[r], first, seen);
-    mha__s8_no_weights(w + r, done ? before : keys);
-    mha__s8_no_weights(first + 2 * seen.n, hi - row[r].hi);
-  }
-  run = !native && (row[0].sum > 256 || row[1].sum > 256) ? kernels->run(w, keys) : keys;
+  for (r = 0; r < MHA__S8_ROWS; r++)
+    if (r < rows) good &= mha__s8_weigh(a, &row[r], w + r, s + r, lo, keys, mode);
+    else mha__s8_no_weights(w + r, keys);
+  if (!native && kernels->run && (row[0].sum > 256 || row[rows - 1].sum > 256)) run = kernels->run(w, keys);
   for (c = 0; c < a->d_v; c += n) {
-    const signed char *v = row->v + (ptrdiff_t)lo * a->v.row + c;
     n = mha__min(MHA__S8_GROUP, a->d_v - c);
-    if (native) mha__s8_mix_wide(total, part, w, v, a->v.row, keys, n);
-    else kernels->mix(part, w, run, v, a->v.row, keys, n);
+    if (native) mha__s8_mix_long(total, part, w, v + c, a->v.row, keys, n);
+    else if (kernels->run) kernels->mix_small(part, w, v + c, a->v.row, keys, n, run);
+    else kernels->mix(part, w, v + c, a->v.row, keys, n);
     for (r = 0; r < rows; r++)
-      if (native) mha__s8_outputs_native(&row[r], c, total + r * MHA__S8_GROUP, n);
-      else mha__s8_outputs_tflm(&row[r], c, part + r * MHA__S8_GROUP, n);
+      if (native) mha__s8_outputs_native(&row[r], a->consts, c, total + r * MHA__S8_GROUP, n);
+      else mha__s8_outputs_tflm(&row[r], a->consts, c, part + r * MHA__S8_GROUP, n);
   }
   return good;
 }
@@ -2946,8 +2984,8 @@ MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->ma
 
 /* The score of key j, computed anew: the logit or, native, the dot product itself */
 MHA__INLINE int32_t mha__s8_score(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode) {
-  const mha_s8_consts *consts = row->consts;
-  const signed char   *k = row->k + (ptrdiff_t)j * a->k.row;
+  const mha_s8_consts *consts = a->consts;
+  const signed char   *k = a->key + (ptrdiff_t)j * a->k.row;
   int32_t              dot = 0;
   size_t               c;
   for (c = 0; c < a->d->d_k; c++) dot += (int32_t)(row->q[c] - consts->q_zero) * (k[c] - consts->k_zero);
@@ -2959,18 +2997,18 @@ MHA__INLINE int32_t mha__s8_score(const mha__s8_call *a, const mha__s8_row *row,
 MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mode) {
   const int native = mode == MHA_S8_NATIVE;
   uint32_t  sum = 0, all = 0;
+  int32_t   most = -0x7fffffff - 1;
   int       good = 1;
   size_t    c, j, n, t;
-  row->most = -0x7fffffff - 1;
   for (j = row->lo; j < row->hi; j++)
     if (mha__s8_sees(row, j)) {
       const int32_t score = mha__s8_score(a, row, j, mode);
-      if (score > row->most) row->most = score;
+      if (score > most) most = score;
     }
   if (!native) {
     for (j = row->lo; j < row->hi; j++)
       if (mha__s8_sees(row, j)) {
-        sum += mha__s8_term(row->consts->exp_table[row->most - mha__s8_score(a, row, j, mode)]);
+        sum += mha__s8_term(a->consts->exp_table[most - mha__s8_score(a, row, j, mode)]);
         all |= sum;
       }
     good = mha__s8_normalise(row, sum, all);
@@ -2982,28 +3020,21 @@ MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mo
     row->sum = 0;
     for (j = row->lo; good && j < row->hi; j++)
       if (mha__s8_sees(row, j)) {
-        const signed char *v = row->v + (ptrdiff_t)j * a->v.row + c;
+        const signed char *v = a->value + (ptrdiff_t)j * a->v.row + c;
         const int32_t      score = mha__s8_score(a, row, j, mode);
         int32_t            weight;
-        if (native) weight = mha__s8_power((uint32_t)row->most - (uint32_t)score, &row->consts->qk);
-        else weight = mha__s8_weight(row->consts->exp_table[row->most - score], row->r, row->shift);
+        if (native) weight = mha__s8_power((uint32_t)most - (uint32_t)score, &a->consts->qk);
+        else weight = mha__s8_weight(a->consts->exp_table[most - score], row->r, row->shift);
         row->sum += (uint32_t)weight;
         for (t = 0; t < n; t++)
           if (native) total[t] += weight * v[t];
           else part[t] += weight * v[t];
       }
-    if (native) mha__s8_divide(row);
-    if (native) mha__s8_outputs_native(row, c, total, n);
-    else mha__s8_outputs_tflm(row, c, part, n);
+    if (native) mha__s8_divide(row, a->consts);
+    if (native) mha__s8_outputs_native(row, a->consts, c, total, n);
+    else mha__s8_outputs_tflm(row, a->consts, c, part, n);
   }
   return good;
-}
-
-static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t channels) {
-  if (s.head || s.row) return s;
-  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
-  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
-  return s;
 }
 
 /* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
@@ -3022,85 +3053,97 @@ static int mha__s8_coincide(const mha__s8_call *a) {
   return row < head ? head < (len - 1) * row + a->d_v : row < (heads - 1) * head + a->d_v;
 }
 
-/* A tensor that is there, in reach, and apart from o, whose bytes a->o_bytes are known after its own turn. */
-static mha_status mha__s8_tensor(const mha__s8_call *a, const void *p, mha_s8_strides s, size_t heads,
-                                 size_t len, size_t channels) {
-  const size_t bytes = heads && len && channels ? mha__s8_extent(s, heads, len, channels) : 0;
+/* A tensor that is there, in reach, and apart from o, whose o_bytes are known after its own turn. */
+MHA__NOINLINE mha_status mha__s8_tensor(const void *p, mha_s8_strides s, size_t heads, size_t len, size_t channels,
+                                        const void *o, size_t o_bytes) {
+  const size_t bytes = mha__s8_extent(s, heads, len, channels);
   if (!bytes) return MHA_OK;
   if (!p) return MHA_ERR_NULL;
   if (s.head < 0 || s.row < 0) return MHA_ERR_STRIDE;
   if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
-  return mha__overlap(p, bytes, a->d->o, a->o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+  return mha__overlap(p, bytes, o, o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
 }
 
-static mha_status mha__s8_check_consts(const mha__s8_call *a) {
-  const mha_s8_desc *d = a->d;
-  const size_t       n = d->consts_stride ? d->q_heads : 1;
-  size_t             h;
+static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
+  const size_t n = d->consts_stride ? d->q_heads : 1;
+  size_t       h;
   for (h = 0; h < n; h++) {
     const mha_s8_consts *consts = d->consts + h;
     if (consts->mode != MHA_S8_TFLM && consts->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
     if (consts->mode != d->consts->mode) return MHA_ERR_TYPE;
-    if ((consts->mode == MHA_S8_TFLM) != (consts->exp_table != NULL)) return MHA_ERR_NULL;
+    if (consts->mode == MHA_S8_TFLM && !consts->exp_table) return MHA_ERR_NULL;
     if (d->d_k > consts->max_d_k || d->kv_len > consts->max_kv_len) return MHA_ERR_LENGTH;
   }
-  return mha__overlap(d->consts, mha__times(n, sizeof *d->consts), d->o, a->o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+  return MHA_OK;
 }
 
 /* Every rule of the interface, before anything is written. */
-static mha_status mha__s8_resolve(mha__s8_call *a, const mha_s8_desc *d) {
-  size_t     kv_heads;
+MHA__NOINLINE mha_status mha__s8_resolve(mha__s8_call *a, const mha_s8_desc *d) {
+  size_t     kv_heads, heads, o_bytes;
   mha_status status;
   if (!d || !d->consts) return MHA_ERR_NULL;
-  if (!d->q_heads || !d->d_k) return MHA_ERR_SHAPE;
-  kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
-  if (d->q_heads % kv_heads) return MHA_ERR_HEADS;
+  heads = d->q_heads;
+  if (!heads || !d->d_k) return MHA_ERR_SHAPE;
+  kv_heads = d->kv_heads ? d->kv_heads : heads;
+  if (heads % kv_heads) return MHA_ERR_HEADS;
   if (d->flags & ~(unsigned)(MHA_CAUSAL | MHA_Q_LAST | MHA_USE_WINDOW)) return MHA_ERR_FLAG;
   if (d->consts_stride > 1) return MHA_ERR_STRIDE;
   if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right)) return MHA_ERR_OPTION;
   if (d->q_start && d->flags & MHA_Q_LAST) return MHA_ERR_OPTION;
   if (!mha__in_reach(d->q_start, d->q_len) || !mha__in_reach(0, d->kv_len)) return MHA_ERR_RANGE;
-  a->d = d;
-  a->group = d->q_heads / kv_heads;
-  a->d_v = d->d_v ? d->d_v : d->d_k;
-  a->o = mha__s8_packed(d->o_stride, d->q_heads, a->d_v);
-  a->q = mha__s8_packed(d->q_stride, d->q_heads, d->d_k);
-  a->k = mha__s8_packed(d->k_stride, kv_heads, d->d_k);
-  a->v = mha__s8_packed(d->v_stride, kv_heads, a->d_v);
-  a->o_bytes = 0;
-  if ((status = mha__s8_tensor(a, d->o, a->o, d->q_heads, d->q_len, a->d_v)) != MHA_OK) return status;
+  mha__s8_begin(a, d);
+  if ((status = mha__s8_tensor(d->o, a->o, heads, d->q_len, a->d_v, NULL, 0)) != MHA_OK) return status;
   if (d->q_len && mha__s8_coincide(a)) return MHA_ERR_STRIDE;
-  a->o_bytes = d->q_len ? mha__s8_extent(a->o, d->q_heads, d->q_len, a->d_v) : 0;
-  if ((status = mha__s8_check_consts(a)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(a, d->q, a->q, d->q_heads, d->q_len, d->d_k)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(a, d->k, a->k, kv_heads, d->kv_len, d->d_k)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(a, d->v, a->v, kv_heads, d->kv_len, a->d_v)) != MHA_OK) return status;
-  return d->mask ? mha__s8_tensor(a, d->mask, d->mask_stride, d->q_heads, d->q_len, d->kv_len) : MHA_OK;
+  o_bytes = mha__s8_extent(a->o, heads, d->q_len, a->d_v);
+  if ((status = mha__s8_check_consts(d)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(d->q, a->q, heads, d->q_len, d->d_k, d->o, o_bytes)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(d->k, a->k, kv_heads, d->kv_len, d->d_k, d->o, o_bytes)) != MHA_OK) return status;
+  if ((status = mha__s8_tensor(d->v, a->v, kv_heads, d->kv_len, a->d_v, d->o, o_bytes)) != MHA_OK) return status;
+  return !d->mask ? MHA_OK : mha__s8_tensor(d->mask, d->mask_stride, heads, d->q_len, d->kv_len, d->o, o_bytes);
+}
+
+/* All that is refused in a call; scratch may be absent where none is needed. */
+MHA__NOINLINE mha_status mha__s8_refuse(mha__s8_call *a, const mha_s8_desc *d, int mode, const void *scratch,
+                                        size_t scratch_bytes, size_t needed) {
+  const mha_status status = mha__s8_resolve(a, d);
+  if (status) return status;
+  if (d->consts->mode != mode) return MHA_ERR_TYPE;
+  if (needed && (!scratch || scratch_bytes < needed)) return MHA_ERR_WORK;
+  if (mha__overlap(scratch, scratch_bytes, d->o, mha__s8_extent(a->o, d->q_heads, d->q_len, a->d_v)))
+    return MHA_ERR_OVERLAP;
+  return MHA_OK;
 }
 
 /* The rows of a call, by the one or other way. */
 MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t rows, void *scratch,
                                     size_t scratch_bytes, int mode, int lean) {
   mha__s8_call a;
-  mha__s8_row  row[2];
+  mha__s8_row  row[MHA__S8_ROWS];
   size_t       h, i, n;
   int          good = 1;
-  mha_status   status = mha__s8_resolve(&a, d);
+#ifdef MHA_S8_UNCHECKED
+  (void)scratch_bytes;
+  mha__s8_begin(&a, d);
+#else
+  const size_t     needed = lean || !d ? 0 : mha_s8_scratch_bytes(mode, d->kv_len, d->d_k);
+  const mha_status status = mha__s8_refuse(&a, d, mode, scratch, scratch_bytes, needed);
   if (status) return status;
-  if (d->consts->mode != mode) return MHA_ERR_TYPE;
-  if (!lean && (!scratch || scratch_bytes < mha_s8_scratch_bytes(mode, d->kv_len, d->d_k))) return MHA_ERR_WORK;
-  if (!lean && mha__overlap(scratch, scratch_bytes, d->o, a.o_bytes)) return MHA_ERR_OVERLAP;
-  if (first >= d->q_heads * d->q_len) return MHA_OK;
-  rows = mha__min(rows, d->q_heads * d->q_len - first);
+#endif
+  n = d->q_heads * d->q_len;
+  if (first >= n) return MHA_OK;
+  rows = mha__min(rows, n - first);
   h = first / d->q_len;
   i = first % d->q_len;
-  for (; rows; rows -= n) {
-    for (n = 0; n < 2 && n < rows; n++) {
+  while (rows) {
+    n = 0;
+    do { /* as many rows as can share keys and constants */
       mha__s8_enter(&a, &row[n], h, i);
-      if (n == 1 && (lean || row[1].k != row[0].k || row[1].v != row[0].v || row[1].consts != row[0].consts)) break;
-      if (++i == d->q_len) i = 0, h++;
-    }
-    if (n == 1) row[1] = row[0];
+      n++, rows--;
+      if (++i == d->q_len) {
+        i = 0, h++;
+        if (h % a.group == 0 || d->consts_stride) break;
+      }
+    } while (rows && n < MHA__S8_ROWS && !lean);
     good &= lean ? mha__s8_lean_row(&a, row, mode) : mha__s8_block(&a, row, n, scratch, mode);
   }
   return good ? MHA_OK : MHA_WARN_SUM;
@@ -3393,6 +3436,40 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 
 #ifdef MHA__S8_LANES
 
+#if MHA__S8_ROWS == 1 /* one row at a time, for the sake of size */
+
+MHA__NOINLINE int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
+  int32_t sum = 0;
+  for ((void)r; n; n--) sum += *q2++ = (int16_t)(*q++ - zero);
+  return sum;
+}
+
+MHA__NOINLINE void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row,
+                                   size_t keys) {
+  size_t c;
+  for (; keys; keys--, k += k_row) {
+    int32_t sum = 0;
+    for (c = 0; c < n; c++) sum += (int32_t)q2[c] * k[c];
+    *dot++ = sum;
+  }
+}
+
+MHA__NOINLINE void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+                                        size_t keys, size_t n) {
+  size_t j;
+  for (; n; n--, v++) {
+    const signed char *x = v;
+    int32_t            sum = 0;
+    for (j = 0; j < keys; j++, x += v_row) sum += (int32_t)w[j] * *x;
+    *sums++ = sum;
+  }
+}
+
+static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expand), MHA__FN(s8_dot),
+                                                     MHA__FN(s8_mix), NULL, NULL };
+
+#else
+
 /* ---- Integer kernels ----
 
    Two query rows, as int16_t less q_zero, lie side by side: MHA__S8_LANES channels of the first, as many of
@@ -3465,16 +3542,17 @@ MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) *s, const int16_t *w, const si
   (void)v_row;
 }
 
-MHA__INLINE void MHA__FN(s8_put_one)(int32_t *sums, uint32_t x) {
-  const int16_t first = (int16_t)(x & 0xffffu), second = (int16_t)((x - mha__s8_wrap(first)) >> 16);
-  sums[0] += first;
-  sums[MHA__S8_GROUP] += second;
-}
-
 MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) *s) {
-#define mha__s8_channel(c) MHA__FN(s8_put_one)(sums + c, s->x##c);
+  uint32_t x[MHA__S8_GROUP];
+  size_t   c;
+#define mha__s8_channel(c) x[c] = s->x##c;
   mha__s8_each(mha__s8_channel)
 #undef mha__s8_channel
+  for (c = 0; c < MHA__S8_GROUP; c++) {
+    const int16_t first = (int16_t)(x[c] & 0xffffu);
+    sums[c] += first;
+    sums[c + MHA__S8_GROUP] += (int16_t)((x[c] - mha__s8_wrap(first)) >> 16);
+  }
 }
 
 /* Half two, the algorithm: */
@@ -3518,7 +3596,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, si
 
 /* sums[c] = sum over keys j of w[2 j] v[j][c], for n <= MHA__S8_GROUP channels, and MHA__S8_GROUP numbers behind
    the same with w[2 j + 1]; they fit 32 bits. */
-MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_wide)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
                                            size_t keys, size_t n) {
   for (; n >= 2; n -= 2, v += 2, sums += 2) {
     const signed char *x = v;
@@ -3541,11 +3619,11 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_wide)(int32_t *sums, const int16_t *
 }
 
 /* The same for weights up to 255, the first `run` keys of which are a run. */
-MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, size_t run, const signed char *v,
-                                      ptrdiff_t v_row, size_t keys, size_t n) {
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
+                                            size_t keys, size_t n, size_t run) {
   size_t j;
   if (n < MHA__S8_GROUP) {
-    MHA__FN(s8_mix_wide)(sums, w, v, v_row, keys, n);
+    MHA__FN(s8_mix)(sums, w, v, v_row, keys, n);
     return;
   }
   for (j = 0; j < 2 * MHA__S8_GROUP; j++) sums[j] = 0;
@@ -3564,8 +3642,9 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, si
   }
 }
 
-static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME,        MHA__FN(s8_expand), MHA__FN(s8_dot),
-                                                     MHA__FN(s8_run),  MHA__FN(s8_mix),    MHA__FN(s8_mix_wide) };
+static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME,       MHA__FN(s8_expand),    MHA__FN(s8_dot),
+                                                     MHA__FN(s8_mix), MHA__FN(s8_mix_small), MHA__FN(s8_run) };
+#endif /* MHA__S8_ROWS */
 
 #undef mha__s8_slot
 #undef mha__s8_each
