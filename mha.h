@@ -2606,8 +2606,10 @@ typedef struct {
 MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2^32 */
 
 #if defined(__OPTIMIZE_SIZE__) && !defined(MHA__X86) && !defined(MHA__NEON)
+#  define MHA__S8_FAST 0
 #  define MHA__S8_ROWS 1
 #else
+#  define MHA__S8_FAST 1 /* may take more flash */
 #  define MHA__S8_ROWS 2 /* query rows that share what is loaded of keys and values */
 #endif
 #define MHA__S8_GROUP 8   /* keys scored, and channels mixed, at once */
@@ -2656,19 +2658,19 @@ static int mha__s8_leading_zeros(uint32_t x) {
   return n;
 }
 
-/* For factors of 1/4 and more, which hardly occur */
-MHA__NOINLINE int32_t mha__s8_rescale_large(int32_t x, const mha_s8_factor *f) {
-  const int64_t one = 1, tie = f->left ? 0 : x < 0 ? -(one << 30) : one << 30;
-  return (int32_t)(((int64_t)(x * ((int32_t)1 << f->left)) * f->multiplier + tie + (one << 31)) >> 32);
-}
-
 /* x times a factor with TensorFlow Lite's two roundings: x multiplier / 2^31 to nearest, then that / 2^r,
    r = right + 1, to nearest, ties away from zero; one rounding, r = 0, where left is set. */
-MHA__INLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
+MHA__NOINLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
+  const int64_t one = 1, tie = f->left ? 0 : x < 0 ? -(one << 30) : one << 30;
+  const int64_t y = (int64_t)(x * ((int32_t)1 << f->left)) * f->multiplier + tie;
+  return (int32_t)((y + (one << (31 + f->right))) >> 32) >> f->right;
+}
+
+/* The same where right is not 0, as nearly always: the second rounding needs the product's upper half only. */
+MHA__INLINE int32_t mha__s8_rescale_common(int32_t x, const mha_s8_factor *f) {
   const int32_t  sign = x >> 31; /* 0 or -1 */
   const uint32_t tie = (uint32_t)((0x40000000 ^ sign) - sign); /* lower half of 2^30 or -2^30 */
   const int64_t  y = (int64_t)x * f->multiplier + (int64_t)((uint64_t)(uint32_t)sign << 32 | tie);
-  if (f->right == 0) return mha__s8_rescale_large(x, f);
   return ((int32_t)(y >> 32) + ((int32_t)1 << (f->right - 1))) >> f->right;
 }
 
@@ -2701,10 +2703,10 @@ static int32_t mha__s8_power(uint32_t below, const mha_s8_factor *f) {
 /* A call, and the head that it is at */
 typedef struct {
   const mha_s8_desc   *d;
-  size_t               group, d_v; /* group: query heads per kv head */
-  mha_s8_strides       o, q, k, v;
+  size_t               kv_heads, group, d_v; /* group: query heads per kv head */
   const mha_s8_consts *consts;     /* of the head, */
-  const signed char   *key, *value; /* its key 0 */
+  const signed char   *key, *value; /* its key 0, and from one to the next: */
+  ptrdiff_t            k_row, v_row;
 } mha__s8_call;
 
 /* A query row on its way. */
@@ -2718,22 +2720,19 @@ typedef struct {
   int                  shift;
 } mha__s8_row;
 
-static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t channels) {
-  if (s.head || s.row) return s;
-  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
-  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
-  return s;
+/* Where row i of head h is */
+MHA__NOINLINE ptrdiff_t mha__s8_at(const mha_s8_strides *s, size_t heads, size_t channels, size_t h, size_t i) {
+  if (s->head || s->row) return (ptrdiff_t)h * s->head + (ptrdiff_t)i * s->row;
+  return (ptrdiff_t)((i * heads + h) * channels);
 }
 
 static void mha__s8_begin(mha__s8_call *a, const mha_s8_desc *d) {
-  const size_t kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
   a->d = d;
-  a->group = d->q_heads / kv_heads;
+  a->kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
+  a->group = d->q_heads / a->kv_heads;
   a->d_v = d->d_v ? d->d_v : d->d_k;
-  a->o = mha__s8_packed(d->o_stride, d->q_heads, a->d_v);
-  a->q = mha__s8_packed(d->q_stride, d->q_heads, d->d_k);
-  a->k = mha__s8_packed(d->k_stride, kv_heads, d->d_k);
-  a->v = mha__s8_packed(d->v_stride, kv_heads, a->d_v);
+  a->k_row = mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, 0, 1);
+  a->v_row = mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, 0, 1);
 }
 
 /* How many keys stand at or before position + right. */
@@ -2747,15 +2746,15 @@ static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) 
 /* Go to row i of head h. */
 MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
   const mha_s8_desc *d = a->d;
-  const ptrdiff_t    qh = (ptrdiff_t)h, qi = (ptrdiff_t)i, kh = (ptrdiff_t)(h / a->group);
-  ptrdiff_t          position = d->q_start + qi;
+  const size_t       kv_head = h / a->group;
+  ptrdiff_t          position = d->q_start + (ptrdiff_t)i;
   size_t             right = MHA_OPEN;
   a->consts = d->consts + h * d->consts_stride;
-  a->key = d->k + kh * a->k.head;
-  a->value = d->v + kh * a->v.head;
-  row->q = d->q + qh * a->q.head + qi * a->q.row;
-  row->o = d->o + qh * a->o.head + qi * a->o.row;
-  row->mask = d->mask ? d->mask + qh * d->mask_stride.head + qi * d->mask_stride.row : NULL;
+  a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
+  a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
+  row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
+  row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
+  row->mask = d->mask ? d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row : NULL;
   row->lo = row->sum = 0;
   row->r = row->shift = 0;
   if (d->flags & MHA_Q_LAST) position += (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len;
@@ -2808,8 +2807,9 @@ MHA__NOINLINE void mha__s8_outputs_tflm(const mha__s8_row *row, const mha_s8_con
   const mha_s8_factor pv = consts->pv;
   const int32_t       zero = consts->o_zero, offset = (int32_t)row->sum * consts->v_zero;
   signed char        *o = row->o + c;
-  do *o++ = (signed char)mha__s8_clamp(mha__s8_rescale(*sum++ - offset, &pv) + zero);
-  while (--n);
+  if (MHA__S8_FAST && pv.right)
+    for (; n; n--) *o++ = (signed char)mha__s8_clamp(mha__s8_rescale_common(*sum++ - offset, &pv) + zero);
+  for (; n; n--) *o++ = (signed char)mha__s8_clamp(mha__s8_rescale(*sum++ - offset, &pv) + zero);
 }
 
 MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, const mha_s8_consts *consts, size_t c,
@@ -2824,94 +2824,95 @@ MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, const mha_s8_c
   } while (--n);
 }
 
-/* tflm: the logits of n >= 1 keys from dot products, which lack `offset`, one per row */
-MHA__NOINLINE void mha__s8_logits(int16_t *s, const int32_t *dot, size_t n, const mha_s8_consts *consts,
+/* tflm: the logits up to `stop` from dot products, which lack `offset`, one per row */
+MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t *dot, const mha_s8_consts *consts,
                                   int32_t offset) {
   const mha_s8_factor qk = consts->qk;
   const int32_t       zero = consts->logit_zero;
-  int16_t            *out = s, *const stop = s + MHA__S8_ROWS * n;
-  do {
-    *out = (int16_t)mha__s8_clamp(mha__s8_rescale(*dot - offset, &qk) + zero);
-    out += MHA__S8_ROWS, dot += MHA__S8_ROWS;
-  } while (out != stop);
+  int16_t            *out;
+  if (MHA__S8_FAST && qk.right)
+    for (out = s; out != stop; out += MHA__S8_ROWS, dot += MHA__S8_ROWS)
+      *out = (int16_t)mha__s8_clamp(mha__s8_rescale_common(*dot - offset, &qk) + zero);
+  else
+    for (out = s; out != stop; out += MHA__S8_ROWS, dot += MHA__S8_ROWS)
+      *out = (int16_t)mha__s8_clamp(mha__s8_rescale(*dot - offset, &qk) + zero);
   if (!consts->logit_map) return;
   for (; s != stop; s += MHA__S8_ROWS) *s = consts->logit_map[*s + 128];
 }
 
-/* Keys of a row that are seen without a gap, from `at` to `end` - 1 */
-typedef struct {
-  const unsigned char *mask; /* or NULL: all n are */
-  size_t               at, end, n;
-} mha__s8_seen;
+#define MHA__S8_HIDDEN (-0x7fffffff - 1) /* no dot product is as small: 33,025 * 255 * 128 = 2^30 */
 
-/* The next of them from key `from` on, if at < n then */
-MHA__NOINLINE void mha__s8_seek(mha__s8_seen *seen, size_t from) {
-  seen->at = from;
-  seen->end = seen->n;
-  if (!seen->mask) return;
-  while (seen->at < seen->n && !seen->mask[seen->at]) seen->at++;
-  for (seen->end = seen->at; seen->end < seen->n && seen->mask[seen->end];) seen->end++;
-}
-#define mha__s8_each_run(seen) \
-  for (mha__s8_seek(seen, 0); (seen)->at < (seen)->n; mha__s8_seek(seen, (seen)->end))
-
-MHA__NOINLINE void mha__s8_no_weights(int16_t *w, size_t n) {
-  for (; n; n--, w += MHA__S8_ROWS) *w = 0;
-}
-
-/* tflm: scores become weights, where they are, one per row from w on; 0 where they can't */
-MHA__NOINLINE int mha__s8_softmax_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, mha__s8_seen *seen) {
-  uint32_t sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
-  int32_t  most = -128, r, shift;
-  int16_t *s, *stop;
-  mha__s8_each_run(seen) {
-    stop = w + MHA__S8_ROWS * seen->end;
-    for (s = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS)
-      if (*s > most) most = *s;
-  }
-  mha__s8_each_run(seen) {
-    stop = w + MHA__S8_ROWS * seen->end;
-    for (s = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS) {
-      sum += mha__s8_term(table[most - *s]);
-      all |= sum;
+/* Mark, among the scores of keys first .. first + n - 1, one per row, those that the row does not see, with
+   the least number.  Are there any?  One of the pointers is NULL. */
+MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, int16_t *logit, int32_t *dot) {
+  int    any = 0;
+  size_t j;
+  if (!row->mask && row->lo == first && row->hi == first + n) return 0;
+  for (j = first; j < first + n; j++) {
+    if (j < row->lo || j >= row->hi || (row->mask && !row->mask[j])) {
+      any = 1;
+      if (logit) *logit = -0x7fff - 1;
+      else *dot = MHA__S8_HIDDEN;
     }
+    if (logit) logit += MHA__S8_ROWS;
+    else dot += MHA__S8_ROWS;
+  }
+  return any;
+}
+
+/* tflm: logits up to `stop` become weights, where they are, one per row.  0 where they can't. */
+MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t *w, const int16_t *stop, int hidden) {
+  uint32_t       sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
+  int32_t        most = -128, r, shift;
+  const int16_t *s;
+#define mha__s8_e(s) (hidden && most - (s) > 255 ? 0 : table[most - (s)])
+  for (s = w; s != stop; s += MHA__S8_ROWS)
+    if (*s > most) most = *s;
+  for (s = w; s != stop; s += MHA__S8_ROWS) {
+    sum += mha__s8_term(mha__s8_e(*s));
+    all |= sum;
   }
   if (!mha__s8_normalise(row, sum, all)) return 0;
   r = row->r, shift = row->shift;
-  sum = 0;
-  s = w;
-  mha__s8_each_run(seen) {
-    for (stop = w + MHA__S8_ROWS * seen->at; s != stop; s += MHA__S8_ROWS) *s = 0;
-    for (stop = w + MHA__S8_ROWS * seen->end; s != stop; s += MHA__S8_ROWS) {
-      const int32_t weight = mha__s8_weight(table[most - *s], r, shift);
-      *s = (int16_t)weight;
-      sum += (uint32_t)weight;
-    }
+  for (sum = 0; w != stop; w += MHA__S8_ROWS) {
+    const int32_t weight = mha__s8_weight(mha__s8_e(*w), r, shift);
+    *w = (int16_t)weight;
+    sum += (uint32_t)weight;
   }
-  for (stop = w + MHA__S8_ROWS * seen->n; s != stop; s += MHA__S8_ROWS) *s = 0;
+#undef mha__s8_e
   row->sum = sum;
   return 1;
 }
 
-/* Native: scores, one per row from s on, become weights, one per row from w on. */
-MHA__NOINLINE void mha__s8_softmax_native(mha__s8_row *row, const mha_s8_consts *consts, int16_t *w,
-                                          const int32_t *s, mha__s8_seen *seen) {
+MHA__NOINLINE int mha__s8_weigh_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, size_t first, size_t n) {
+  const int16_t *stop = w + MHA__S8_ROWS * n;
+  const int      hidden = mha__s8_hide(row, first, n, w, NULL);
+  if (MHA__S8_FAST && !hidden) return mha__s8_softmax(row, table, w, stop, 0);
+  return mha__s8_softmax(row, table, w, stop, 1);
+}
+
+/* Native: dot products become weights, one per row. */
+MHA__NOINLINE void mha__s8_weigh_native(mha__s8_row *row, const mha_s8_consts *consts, int16_t *w, int32_t *s,
+                                        size_t first, size_t n) {
   const mha_s8_factor qk = consts->qk;
   uint32_t            sum = 0;
-  int32_t             most = -0x7fffffff - 1;
+  int32_t             most = MHA__S8_HIDDEN;
   size_t              j;
-  mha__s8_each_run(seen)
-    for (j = seen->at; j < seen->end; j++)
-      if (s[MHA__S8_ROWS * j] > most) most = s[MHA__S8_ROWS * j];
-  mha__s8_no_weights(w, seen->n);
-  mha__s8_each_run(seen)
-    for (j = seen->at; j < seen->end; j++) {
-      const int32_t weight = mha__s8_power((uint32_t)most - (uint32_t)s[MHA__S8_ROWS * j], &qk);
-      w[MHA__S8_ROWS * j] = (int16_t)weight;
-      sum += (uint32_t)weight;
-    }
+  mha__s8_hide(row, first, n, NULL, s);
+  for (j = 0; j < n; j++)
+    if (s[MHA__S8_ROWS * j] > most) most = s[MHA__S8_ROWS * j];
+  for (j = 0; j < n; j++) {
+    const int32_t score = s[MHA__S8_ROWS * j];
+    const int32_t weight = score == MHA__S8_HIDDEN ? 0 : mha__s8_power((uint32_t)most - (uint32_t)score, &qk);
+    w[MHA__S8_ROWS * j] = (int16_t)weight;
+    sum += (uint32_t)weight;
+  }
   row->sum = sum;
   mha__s8_divide(row, consts);
+}
+
+static void mha__s8_no_weights(int16_t *w, size_t n) {
+  for (; n; n--, w += MHA__S8_ROWS) *w = 0;
 }
 
 /* Native: sums of weights * v that need 64 bits, in pieces that need 32 */
@@ -2926,23 +2927,6 @@ static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, co
   }
 }
 
-/* The weights of row r, from what the scratch holds of keys lo .. lo + keys - 1.  0 where tflm can't. */
-MHA__INLINE int mha__s8_weigh(const mha__s8_call *a, mha__s8_row *row, int16_t *w, const int32_t *s, size_t lo,
-                              size_t keys, int mode) {
-  const size_t before = row->lo - lo;
-  mha__s8_seen seen;
-  int          good = 1;
-  seen.mask = row->mask ? row->mask + row->lo : NULL;
-  seen.n = row->hi - row->lo;
-  if (mode == MHA_S8_TFLM)
-    good = mha__s8_softmax_tflm(row, a->consts->exp_table, w + MHA__S8_ROWS * before, &seen);
-  else
-    mha__s8_softmax_native(row, a->consts, w + MHA__S8_ROWS * before, s + MHA__S8_ROWS * before, &seen);
-  mha__s8_no_weights(w, good ? before : keys);
-  mha__s8_no_weights(w + MHA__S8_ROWS * (before + seen.n), keys - before - seen.n);
-  return good;
-}
-
 /* One row, or MHA__S8_ROWS that read the same keys under the same constants; 0 where a tflm sum reached 512.
    Scratch: sums, the queries, weights and, native, scores. */
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
@@ -2953,26 +2937,29 @@ MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t ro
   int32_t               *part = (int32_t *)(total + (native ? MHA__S8_SUMS : 0));
   int16_t               *q2 = (int16_t *)(part + MHA__S8_SUMS), *w = q2 + MHA__S8_ROWS * a->d->d_k;
   int32_t               *s = native ? (int32_t *)(void *)(w + MHA__S8_ROWS * keys) : part;
-  const signed char     *k = a->key + (ptrdiff_t)lo * a->k.row, *v = a->value + (ptrdiff_t)lo * a->v.row;
+  const signed char     *k = a->key + (ptrdiff_t)lo * a->k_row, *v = a->value + (ptrdiff_t)lo * a->v_row;
   size_t                 j, c, r, n, run = keys;
   int                    good = 1;
   for (r = 0; r < MHA__S8_ROWS; r++)
     row[r].r = kernels->expand(q2, row[r < rows ? r : 0].q, a->d->d_k, a->consts->q_zero, r) * a->consts->k_zero;
-  for (j = 0; j < keys; j += n, k += (ptrdiff_t)n * a->k.row) {
+  for (j = 0; j < keys; j += n, k += (ptrdiff_t)n * a->k_row) {
     n = mha__min(MHA__S8_GROUP, keys - j);
-    kernels->dot(native ? s + MHA__S8_ROWS * j : part, q2, a->d->d_k, k, a->k.row, n);
+    kernels->dot(native ? s + MHA__S8_ROWS * j : part, q2, a->d->d_k, k, a->k_row, n);
     for (r = 0; r < rows && !native; r++)
-      mha__s8_logits(w + MHA__S8_ROWS * j + r, part + r, n, a->consts, row[r].r);
+      mha__s8_logits(w + MHA__S8_ROWS * j + r, w + MHA__S8_ROWS * (j + n) + r, part + r, a->consts, row[r].r);
   }
-  for (r = 0; r < MHA__S8_ROWS; r++)
-    if (r < rows) good &= mha__s8_weigh(a, &row[r], w + r, s + r, lo, keys, mode);
-    else mha__s8_no_weights(w + r, keys);
+  for (r = 0; r < MHA__S8_ROWS; r++) {
+    int done = r < rows;
+    if (done && native) mha__s8_weigh_native(&row[r], a->consts, w + r, s + r, lo, keys);
+    else if (done) good &= done = mha__s8_weigh_tflm(&row[r], a->consts->exp_table, w + r, lo, keys);
+    if (!done) mha__s8_no_weights(w + r, keys);
+  }
   if (!native && kernels->run && (row[0].sum > 256 || row[rows - 1].sum > 256)) run = kernels->run(w, keys);
   for (c = 0; c < a->d_v; c += n) {
     n = mha__min(MHA__S8_GROUP, a->d_v - c);
-    if (native) mha__s8_mix_long(total, part, w, v + c, a->v.row, keys, n);
-    else if (kernels->run) kernels->mix_small(part, w, v + c, a->v.row, keys, n, run);
-    else kernels->mix(part, w, v + c, a->v.row, keys, n);
+    if (native) mha__s8_mix_long(total, part, w, v + c, a->v_row, keys, n);
+    else if (kernels->run) kernels->mix_small(part, w, v + c, a->v_row, keys, n, run);
+    else kernels->mix(part, w, v + c, a->v_row, keys, n);
     for (r = 0; r < rows; r++)
       if (native) mha__s8_outputs_native(&row[r], a->consts, c, total + r * MHA__S8_GROUP, n);
       else mha__s8_outputs_tflm(&row[r], a->consts, c, part + r * MHA__S8_GROUP, n);
@@ -2985,7 +2972,7 @@ MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->ma
 /* The score of key j, computed anew: the logit or, native, the dot product itself */
 MHA__INLINE int32_t mha__s8_score(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode) {
   const mha_s8_consts *consts = a->consts;
-  const signed char   *k = a->key + (ptrdiff_t)j * a->k.row;
+  const signed char   *k = a->key + (ptrdiff_t)j * a->k_row;
   int32_t              dot = 0;
   size_t               c;
   for (c = 0; c < a->d->d_k; c++) dot += (int32_t)(row->q[c] - consts->q_zero) * (k[c] - consts->k_zero);
@@ -3020,7 +3007,7 @@ MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mo
     row->sum = 0;
     for (j = row->lo; good && j < row->hi; j++)
       if (mha__s8_sees(row, j)) {
-        const signed char *v = a->value + (ptrdiff_t)j * a->v.row + c;
+        const signed char *v = a->value + (ptrdiff_t)j * a->v_row + c;
         const int32_t      score = mha__s8_score(a, row, j, mode);
         int32_t            weight;
         if (native) weight = mha__s8_power((uint32_t)most - (uint32_t)score, &a->consts->qk);
@@ -3037,6 +3024,13 @@ MHA__INLINE int mha__s8_lean_row(const mha__s8_call *a, mha__s8_row *row, int mo
   return good;
 }
 
+static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t channels) {
+  if (s.head || s.row) return s;
+  s.head = (ptrdiff_t)mha__min(channels, MHA__SIZE_LIMIT);
+  s.row = (ptrdiff_t)mha__min(mha__times(heads, channels), MHA__SIZE_LIMIT);
+  return s;
+}
+
 /* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
 static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
   if (!heads || !len) return 0;
@@ -3044,13 +3038,12 @@ static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t 
 }
 
 /* Do rows of o coincide or interleave? */
-static int mha__s8_coincide(const mha__s8_call *a) {
-  const size_t heads = a->d->q_heads, len = a->d->q_len;
-  const size_t head = (size_t)a->o.head, row = (size_t)a->o.row;
-  if (len > 1 && row < a->d_v) return 1;
-  if (heads > 1 && head < a->d_v) return 1;
+static int mha__s8_coincide(mha_s8_strides s, size_t heads, size_t len, size_t d_v) {
+  const size_t head = (size_t)s.head, row = (size_t)s.row;
+  if (len > 1 && row < d_v) return 1;
+  if (heads > 1 && head < d_v) return 1;
   if (len < 2 || heads < 2) return 0;
-  return row < head ? head < (len - 1) * row + a->d_v : row < (heads - 1) * head + a->d_v;
+  return row < head ? head < (len - 1) * row + d_v : row < (heads - 1) * head + d_v;
 }
 
 /* A tensor that is there, in reach, and apart from o, whose o_bytes are known after its own turn. */
@@ -3077,60 +3070,77 @@ static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
   return MHA_OK;
 }
 
-/* Every rule of the interface, before anything is written. */
-MHA__NOINLINE mha_status mha__s8_resolve(mha__s8_call *a, const mha_s8_desc *d) {
-  size_t     kv_heads, heads, o_bytes;
-  mha_status status;
+MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
+  mha_s8_strides o;
+  size_t         heads, kv_heads, d_v, o_bytes;
+  mha_status     status;
   if (!d || !d->consts) return MHA_ERR_NULL;
   heads = d->q_heads;
-  if (!heads || !d->d_k) return MHA_ERR_SHAPE;
   kv_heads = d->kv_heads ? d->kv_heads : heads;
+  d_v = d->d_v ? d->d_v : d->d_k;
+  if (!heads || !d->d_k) return MHA_ERR_SHAPE;
   if (heads % kv_heads) return MHA_ERR_HEADS;
   if (d->flags & ~(unsigned)(MHA_CAUSAL | MHA_Q_LAST | MHA_USE_WINDOW)) return MHA_ERR_FLAG;
   if (d->consts_stride > 1) return MHA_ERR_STRIDE;
   if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right)) return MHA_ERR_OPTION;
   if (d->q_start && d->flags & MHA_Q_LAST) return MHA_ERR_OPTION;
   if (!mha__in_reach(d->q_start, d->q_len) || !mha__in_reach(0, d->kv_len)) return MHA_ERR_RANGE;
-  mha__s8_begin(a, d);
-  if ((status = mha__s8_tensor(d->o, a->o, heads, d->q_len, a->d_v, NULL, 0)) != MHA_OK) return status;
-  if (d->q_len && mha__s8_coincide(a)) return MHA_ERR_STRIDE;
-  o_bytes = mha__s8_extent(a->o, heads, d->q_len, a->d_v);
-  if ((status = mha__s8_check_consts(d)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(d->q, a->q, heads, d->q_len, d->d_k, d->o, o_bytes)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(d->k, a->k, kv_heads, d->kv_len, d->d_k, d->o, o_bytes)) != MHA_OK) return status;
-  if ((status = mha__s8_tensor(d->v, a->v, kv_heads, d->kv_len, a->d_v, d->o, o_bytes)) != MHA_OK) return status;
-  return !d->mask ? MHA_OK : mha__s8_tensor(d->mask, d->mask_stride, heads, d->q_len, d->kv_len, d->o, o_bytes);
+  o = mha__s8_packed(d->o_stride, heads, d_v);
+  if ((status = mha__s8_tensor(d->o, o, heads, d->q_len, d_v, NULL, 0)) != MHA_OK) return status;
+  if (d->q_len && mha__s8_coincide(o, heads, d->q_len, d_v)) return MHA_ERR_STRIDE;
+  o_bytes = mha__s8_extent(o, heads, d->q_len, d_v);
+  status = mha__s8_check_consts(d);
+  if (!status)
+    status = mha__s8_tensor(d->q, mha__s8_packed(d->q_stride, heads, d->d_k), heads, d->q_len, d->d_k, d->o, o_bytes);
+  if (!status)
+    status = mha__s8_tensor(d->k, mha__s8_packed(d->k_stride, kv_heads, d->d_k), kv_heads, d->kv_len, d->d_k, d->o,
+                            o_bytes);
+  if (!status)
+    status = mha__s8_tensor(d->v, mha__s8_packed(d->v_stride, kv_heads, d_v), kv_heads, d->kv_len, d_v, d->o, o_bytes);
+  if (!status && d->mask) status = mha__s8_tensor(d->mask, d->mask_stride, heads, d->q_len, d->kv_len, d->o, o_bytes);
+  return status;
 }
 
-/* All that is refused in a call; scratch may be absent where none is needed. */
-MHA__NOINLINE mha_status mha__s8_refuse(mha__s8_call *a, const mha_s8_desc *d, int mode, const void *scratch,
-                                        size_t scratch_bytes, size_t needed) {
-  const mha_status status = mha__s8_resolve(a, d);
+MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
+  const size_t keys = mha__times(kv_len, mode == MHA_S8_TFLM ? 4 : 12), rest = mode == MHA_S8_TFLM ? 71 : 207;
+  return mha__plus(keys, mha__plus(mha__times(d_k, 4), rest));
+}
+
+/* What is refused in a call, but for its scratch. */
+static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode) {
+#ifdef MHA_S8_UNCHECKED
+  return (void)d, (void)mode, MHA_OK;
+#else
+  const mha_status status = mha_s8_check(d);
+  return status ? status : d->consts->mode == mode ? MHA_OK : MHA_ERR_TYPE;
+#endif
+}
+
+static mha_status mha__s8_refuse_scratch(const mha_s8_desc *d, int mode, const void *scratch, size_t scratch_bytes) {
+#ifdef MHA_S8_UNCHECKED
+  return (void)d, (void)mode, (void)scratch, (void)scratch_bytes, MHA_OK;
+#else
+  const mha_status status = mha__s8_refuse(d, mode);
+  size_t           d_v;
   if (status) return status;
-  if (d->consts->mode != mode) return MHA_ERR_TYPE;
-  if (needed && (!scratch || scratch_bytes < needed)) return MHA_ERR_WORK;
-  if (mha__overlap(scratch, scratch_bytes, d->o, mha__s8_extent(a->o, d->q_heads, d->q_len, a->d_v)))
-    return MHA_ERR_OVERLAP;
-  return MHA_OK;
+  if (!scratch || scratch_bytes < mha_s8_scratch_bytes(mode, d->kv_len, d->d_k)) return MHA_ERR_WORK;
+  d_v = d->d_v ? d->d_v : d->d_k;
+  return mha__overlap(scratch, scratch_bytes, d->o, mha__s8_extent(mha__s8_packed(d->o_stride, d->q_heads, d_v),
+                                                                   d->q_heads, d->q_len, d_v))
+             ? MHA_ERR_OVERLAP
+             : MHA_OK;
+#endif
 }
 
-/* The rows of a call, by the one or other way. */
-MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t rows, void *scratch,
-                                    size_t scratch_bytes, int mode, int lean) {
+/* The rows of a call that is not refused, by the one or other way. */
+MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t rows, void *scratch, int mode,
+                                    int lean) {
   mha__s8_call a;
   mha__s8_row  row[MHA__S8_ROWS];
-  size_t       h, i, n;
+  size_t       h, i, n = d->q_heads * d->q_len;
   int          good = 1;
-#ifdef MHA_S8_UNCHECKED
-  (void)scratch_bytes;
-  mha__s8_begin(&a, d);
-#else
-  const size_t     needed = lean || !d ? 0 : mha_s8_scratch_bytes(mode, d->kv_len, d->d_k);
-  const mha_status status = mha__s8_refuse(&a, d, mode, scratch, scratch_bytes, needed);
-  if (status) return status;
-#endif
-  n = d->q_heads * d->q_len;
   if (first >= n) return MHA_OK;
+  mha__s8_begin(&a, d);
   rows = mha__min(rows, n - first);
   h = first / d->q_len;
   i = first % d->q_len;
@@ -3149,32 +3159,40 @@ MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t r
   return good ? MHA_OK : MHA_WARN_SUM;
 }
 
-MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
-  mha__s8_call a;
-  return mha__s8_resolve(&a, d);
+/* Functions of their own, so that the stack of the work and that of the checks do not add up */
+MHA__NOINLINE mha_status mha__s8_tflm(const mha_s8_desc *d, size_t first, size_t rows, void *scratch) {
+  return mha__s8_rows(d, first, rows, scratch, MHA_S8_TFLM, 0);
 }
-
-MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
-  const size_t keys = mha__times(kv_len, mode == MHA_S8_TFLM ? 4 : 12), rest = mode == MHA_S8_TFLM ? 71 : 207;
-  return mha__plus(keys, mha__plus(mha__times(d_k, 4), rest));
+MHA__NOINLINE mha_status mha__s8_native(const mha_s8_desc *d, size_t first, size_t rows, void *scratch) {
+  return mha__s8_rows(d, first, rows, scratch, MHA_S8_NATIVE, 0);
+}
+MHA__NOINLINE mha_status mha__s8_tflm_lean(const mha_s8_desc *d, size_t first, size_t rows) {
+  return mha__s8_rows(d, first, rows, NULL, MHA_S8_TFLM, 1);
+}
+MHA__NOINLINE mha_status mha__s8_native_lean(const mha_s8_desc *d, size_t first, size_t rows) {
+  return mha__s8_rows(d, first, rows, NULL, MHA_S8_NATIVE, 1);
 }
 
 MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
                               size_t scratch_bytes) {
-  return mha__s8_rows(d, first_row, rows, scratch, scratch_bytes, MHA_S8_TFLM, 0);
+  const mha_status status = mha__s8_refuse_scratch(d, MHA_S8_TFLM, scratch, scratch_bytes);
+  return status ? status : mha__s8_tflm(d, first_row, rows, scratch);
 }
 
 MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
                                 size_t scratch_bytes) {
-  return mha__s8_rows(d, first_row, rows, scratch, scratch_bytes, MHA_S8_NATIVE, 0);
+  const mha_status status = mha__s8_refuse_scratch(d, MHA_S8_NATIVE, scratch, scratch_bytes);
+  return status ? status : mha__s8_native(d, first_row, rows, scratch);
 }
 
 MHADEF mha_status mha_s8_tflm_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
-  return mha__s8_rows(d, first_row, rows, NULL, 0, MHA_S8_TFLM, 1);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_TFLM);
+  return status ? status : mha__s8_tflm_lean(d, first_row, rows);
 }
 
 MHADEF mha_status mha_s8_native_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
-  return mha__s8_rows(d, first_row, rows, NULL, 0, MHA_S8_NATIVE, 1);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_NATIVE);
+  return status ? status : mha__s8_native_lean(d, first_row, rows);
 }
 
 /* x / 2^n, n >= 1, to nearest, ties away from zero */
