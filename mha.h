@@ -461,7 +461,7 @@ typedef struct mha_s8_desc {
    far as there are so many: any division of the q_heads * q_len rows among calls, in any order or at once,
    each with scratch of its own, gives the same bytes.  A row that sees no key becomes o_zero.
 
-   scratch  at least MHA_S8_SCRATCH_BYTES of any alignment; o may not overlap it nor anything else
+   scratch  at least MHA_S8_SCRATCH_BYTES of any alignment; neither it nor o may overlap anything else
 
    mha_s8_tflm takes constants of mode MHA_S8_TFLM, mha_s8_native those of MHA_S8_NATIVE.  The lean ones need
    no scratch: they compute each logit two or more times and give the same bytes.  What is not called is not
@@ -3046,15 +3046,22 @@ static int mha__s8_coincide(mha_s8_strides s, size_t heads, size_t len, size_t d
   return row < head ? head < (len - 1) * row + d_v : row < (heads - 1) * head + d_v;
 }
 
-/* A tensor that is there, in reach, and apart from o, whose o_bytes are known after its own turn. */
+/* The memory that a call writes, as far as it is known yet */
+typedef struct {
+  const void *o, *scratch;
+  size_t      o_bytes, scratch_bytes;
+} mha__s8_written;
+
+/* Is a tensor there, in reach, and apart from what is written? */
 MHA__NOINLINE mha_status mha__s8_tensor(const void *p, mha_s8_strides s, size_t heads, size_t len, size_t channels,
-                                        const void *o, size_t o_bytes) {
+                                        const mha__s8_written *out) {
   const size_t bytes = mha__s8_extent(s, heads, len, channels);
   if (!bytes) return MHA_OK;
   if (!p) return MHA_ERR_NULL;
   if (s.head < 0 || s.row < 0) return MHA_ERR_STRIDE;
   if (bytes > MHA__SIZE_LIMIT || (uintptr_t)p > (uintptr_t)-1 - bytes) return MHA_ERR_RANGE;
-  return mha__overlap(p, bytes, o, o_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+  if (mha__overlap(p, bytes, out->o, out->o_bytes)) return MHA_ERR_OVERLAP;
+  return mha__overlap(p, bytes, out->scratch, out->scratch_bytes) ? MHA_ERR_OVERLAP : MHA_OK;
 }
 
 static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
@@ -3070,10 +3077,12 @@ static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
   return MHA_OK;
 }
 
-MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
-  mha_s8_strides o;
-  size_t         heads, kv_heads, d_v, o_bytes;
-  mha_status     status;
+/* Every rule of the interface; scratch may be NULL, and is if it is none of these. */
+MHA__NOINLINE mha_status mha__s8_check(const mha_s8_desc *d, const void *scratch, size_t scratch_bytes) {
+  mha__s8_written out;
+  mha_s8_strides  o;
+  size_t          heads, kv_heads, d_v;
+  mha_status      status;
   if (!d || !d->consts) return MHA_ERR_NULL;
   heads = d->q_heads;
   kv_heads = d->kv_heads ? d->kv_heads : heads;
@@ -3085,50 +3094,39 @@ MHADEF mha_status mha_s8_check(const mha_s8_desc *d) {
   if (!(d->flags & MHA_USE_WINDOW) && (d->window_left || d->window_right)) return MHA_ERR_OPTION;
   if (d->q_start && d->flags & MHA_Q_LAST) return MHA_ERR_OPTION;
   if (!mha__in_reach(d->q_start, d->q_len) || !mha__in_reach(0, d->kv_len)) return MHA_ERR_RANGE;
+  if ((status = mha__s8_check_consts(d)) != MHA_OK) return status;
   o = mha__s8_packed(d->o_stride, heads, d_v);
-  if ((status = mha__s8_tensor(d->o, o, heads, d->q_len, d_v, NULL, 0)) != MHA_OK) return status;
+  out.o = d->o, out.o_bytes = 0; /* o is apart from itself */
+  out.scratch = scratch, out.scratch_bytes = scratch_bytes;
+  if ((status = mha__s8_tensor(d->o, o, heads, d->q_len, d_v, &out)) != MHA_OK) return status;
   if (d->q_len && mha__s8_coincide(o, heads, d->q_len, d_v)) return MHA_ERR_STRIDE;
-  o_bytes = mha__s8_extent(o, heads, d->q_len, d_v);
-  status = mha__s8_check_consts(d);
-  if (!status)
-    status = mha__s8_tensor(d->q, mha__s8_packed(d->q_stride, heads, d->d_k), heads, d->q_len, d->d_k, d->o, o_bytes);
-  if (!status)
-    status = mha__s8_tensor(d->k, mha__s8_packed(d->k_stride, kv_heads, d->d_k), kv_heads, d->kv_len, d->d_k, d->o,
-                            o_bytes);
-  if (!status)
-    status = mha__s8_tensor(d->v, mha__s8_packed(d->v_stride, kv_heads, d_v), kv_heads, d->kv_len, d_v, d->o, o_bytes);
-  if (!status && d->mask) status = mha__s8_tensor(d->mask, d->mask_stride, heads, d->q_len, d->kv_len, d->o, o_bytes);
-  return status;
+  out.o_bytes = mha__s8_extent(o, heads, d->q_len, d_v);
+  status = mha__s8_tensor(d->q, mha__s8_packed(d->q_stride, heads, d->d_k), heads, d->q_len, d->d_k, &out);
+  if (status) return status;
+  status = mha__s8_tensor(d->k, mha__s8_packed(d->k_stride, kv_heads, d->d_k), kv_heads, d->kv_len, d->d_k, &out);
+  if (status) return status;
+  status = mha__s8_tensor(d->v, mha__s8_packed(d->v_stride, kv_heads, d_v), kv_heads, d->kv_len, d_v, &out);
+  if (status || !d->mask) return status;
+  return mha__s8_tensor(d->mask, d->mask_stride, heads, d->q_len, d->kv_len, &out);
 }
+
+MHADEF mha_status mha_s8_check(const mha_s8_desc *d) { return mha__s8_check(d, NULL, 0); }
 
 MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
   const size_t keys = mha__times(kv_len, mode == MHA_S8_TFLM ? 4 : 12), rest = mode == MHA_S8_TFLM ? 71 : 207;
   return mha__plus(keys, mha__plus(mha__times(d_k, 4), rest));
 }
 
-/* What is refused in a call, but for its scratch. */
-static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode) {
+/* What is refused in a call */
+static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode, const void *scratch, size_t scratch_bytes, int lean) {
 #ifdef MHA_S8_UNCHECKED
-  return (void)d, (void)mode, MHA_OK;
+  return (void)d, (void)mode, (void)scratch, (void)scratch_bytes, (void)lean, MHA_OK;
 #else
-  const mha_status status = mha_s8_check(d);
-  return status ? status : d->consts->mode == mode ? MHA_OK : MHA_ERR_TYPE;
-#endif
-}
-
-static mha_status mha__s8_refuse_scratch(const mha_s8_desc *d, int mode, const void *scratch, size_t scratch_bytes) {
-#ifdef MHA_S8_UNCHECKED
-  return (void)d, (void)mode, (void)scratch, (void)scratch_bytes, MHA_OK;
-#else
-  const mha_status status = mha__s8_refuse(d, mode);
-  size_t           d_v;
+  const mha_status status = mha__s8_check(d, scratch, scratch_bytes);
   if (status) return status;
-  if (!scratch || scratch_bytes < mha_s8_scratch_bytes(mode, d->kv_len, d->d_k)) return MHA_ERR_WORK;
-  d_v = d->d_v ? d->d_v : d->d_k;
-  return mha__overlap(scratch, scratch_bytes, d->o, mha__s8_extent(mha__s8_packed(d->o_stride, d->q_heads, d_v),
-                                                                   d->q_heads, d->q_len, d_v))
-             ? MHA_ERR_OVERLAP
-             : MHA_OK;
+  if (d->consts->mode != mode) return MHA_ERR_TYPE;
+  if (lean || (scratch && scratch_bytes >= mha_s8_scratch_bytes(mode, d->kv_len, d->d_k))) return MHA_OK;
+  return MHA_ERR_WORK;
 #endif
 }
 
@@ -3175,23 +3173,23 @@ MHA__NOINLINE mha_status mha__s8_native_lean(const mha_s8_desc *d, size_t first,
 
 MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
                               size_t scratch_bytes) {
-  const mha_status status = mha__s8_refuse_scratch(d, MHA_S8_TFLM, scratch, scratch_bytes);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_TFLM, scratch, scratch_bytes, 0);
   return status ? status : mha__s8_tflm(d, first_row, rows, scratch);
 }
 
 MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
                                 size_t scratch_bytes) {
-  const mha_status status = mha__s8_refuse_scratch(d, MHA_S8_NATIVE, scratch, scratch_bytes);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_NATIVE, scratch, scratch_bytes, 0);
   return status ? status : mha__s8_native(d, first_row, rows, scratch);
 }
 
 MHADEF mha_status mha_s8_tflm_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
-  const mha_status status = mha__s8_refuse(d, MHA_S8_TFLM);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_TFLM, NULL, 0, 1);
   return status ? status : mha__s8_tflm_lean(d, first_row, rows);
 }
 
 MHADEF mha_status mha_s8_native_lean(const mha_s8_desc *d, size_t first_row, size_t rows) {
-  const mha_status status = mha__s8_refuse(d, MHA_S8_NATIVE);
+  const mha_status status = mha__s8_refuse(d, MHA_S8_NATIVE, NULL, 0, 1);
   return status ? status : mha__s8_native_lean(d, first_row, rows);
 }
 
@@ -3391,6 +3389,7 @@ static mha_s8_affine mha__s8_cover(mha__s8_span span) {
 
 MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_t head) {
   mha__s8_span q = { 0.0f, 0.0f }, k = q, v = q, o = q, dots = q;
+  float        scale;
   size_t       b, h;
   int          inputs;
   mha__call    a;
@@ -3400,6 +3399,8 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   if (d->k_type != MHA_F32 || d->v_type != MHA_F32) return MHA_ERR_TYPE;
   if (d->softcap != 0.0f || d->bias || d->alibi_slopes || d->sinks) return MHA_ERR_OPTION;
   if (head != MHA_ALL && head >= d->q_heads) return MHA_ERR_HEADS;
+  scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  if (!mha__s8_positive(scale)) return MHA_ERR_VALUE;
   for (inputs = 1; inputs >= 0; inputs--) { /* before o is written, which may be q, and after */
     for (b = 0; b < d->batch; b++)
       for (h = 0; h < d->q_heads; h++) {
@@ -3429,7 +3430,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   quant->v = mha__s8_cover(v), quant->o = mha__s8_cover(o);
   quant->logits = mha__s8_cover(dots);
   if (quant->mode == MHA_S8_NATIVE) quant->logits.scale = 0.0f, quant->logits.zero = 0;
-  quant->scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  quant->scale = scale;
   quant->logit_map = NULL;
   quant->map_scale = 0.0f;
   return MHA_OK;
