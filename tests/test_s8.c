@@ -1,0 +1,696 @@
+/* test_s8.c - integer attention: the bits of TensorFlow Lite Micro, those of the literal formulas in both modes,
+   the same however the rows are divided, what setup refuses, and how far from exact attention the codes are. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "literal_s8.h"
+
+enum { HEADS = 6 }; /* at most, in a random problem */
+static const int modes[] = { MHA_S8_TFLM, MHA_S8_NATIVE };
+
+static const char *mode_name(int mode) { return mode == MHA_S8_TFLM ? "tflm" : "native"; }
+
+/* ---- Calls ---- */
+
+static mha_status attend_fast(const mha_s8_desc *d, size_t first, size_t rows, void *scratch, size_t bytes) {
+  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm(d, first, rows, scratch, bytes)
+                                        : mha_s8_native(d, first, rows, scratch, bytes);
+}
+static mha_status attend_lean(const mha_s8_desc *d, size_t first, size_t rows) {
+  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm_lean(d, first, rows) : mha_s8_native_lean(d, first, rows);
+}
+
+/* With a scratch of just the size that is asked for, at any address, or lean. */
+static mha_status attend_rows(const mha_s8_desc *d, size_t first, size_t rows, int lean) {
+  size_t     bytes = mha_s8_scratch_bytes(d->consts->mode, d->kv_len, d->d_k);
+  void      *scratch;
+  mha_status status;
+  if (lean) return attend_lean(d, first, rows);
+  scratch = guard_new(bytes, rng_below(9));
+  status = attend_fast(d, first, rows, scratch, bytes);
+  guard_free(scratch, "the scratch");
+  return status;
+}
+
+/* ---- Random problems ---- */
+
+typedef struct {
+  mha_s8_desc    d;
+  mha_s8_quant   quant[HEADS];
+  mha_s8_consts  consts[HEADS];
+  literal_s8     literal[HEADS];
+  int32_t        tables[HEADS][256];
+  signed char    map[256];
+  signed char   *q, *k, *v, *o, *want; /* guarded, of just the bytes that the strides reach */
+  unsigned char *mask;
+  size_t         o_bytes;
+} problem;
+
+static float power(double low, double high) { /* 2^x, x uniform */
+  return (float)pow(2.0, low + (high - low) * (double)rng_float(0.0f, 1.0f));
+}
+static int zero_point(void) {
+  static const int often[] = { -128, -127, 0, 126, 127 };
+  return rng_chance(70) ? (int)rng_below(256) - 128 : often[rng_below(5)];
+}
+
+static mha_s8_affine affine(float scale, int zero) {
+  mha_s8_affine a;
+  a.scale = scale;
+  a.zero = zero < -128 ? -128 : zero > 127 ? 127 : zero;
+  return a;
+}
+
+static void fill(signed char *x, size_t n) {
+  size_t kind = rng_below(8), m;
+  int    low = (int)rng_below(249) - 128;
+  for (m = 0; m < n; m++)
+    x[m] = (signed char)(kind == 0   ? rng_chance(50) ? 127 : -128
+                         : kind == 1 ? low
+                         : kind == 2 ? low + (int)rng_below(8)
+                                     : (int)rng_below(256) - 128);
+}
+
+/* Scales for which a logit of uniform codes has a standard deviation of `spread` (in the exponent). */
+static void random_quant(mha_s8_quant *a, int mode, size_t d_k, const signed char *map) {
+  double spread = (double)power(-4, 4), root = sqrt((double)d_k);
+  float  ratio = power(-2.0, 1.5), factor;
+  memset(a, 0, sizeof *a);
+  a->mode = mode;
+  a->q = affine(power(-9.0, 0.0), zero_point());
+  a->v = affine(power(-9.0, 2.0), zero_point());
+  a->o = affine(a->v.scale / ratio, rng_chance(60) ? (int)((float)a->v.zero * ratio) : zero_point());
+  a->scale = rng_chance(50) ? 0.0f : power(-2.0, 2.0);
+  factor = a->scale > 0.0f ? a->scale : mode == MHA_S8_TFLM ? 1.0f : (float)(1.0 / root);
+  a->k = affine((float)(spread / (74.0 * 74.0 * root * (double)a->q.scale * (double)factor)), zero_point());
+  if (mode != MHA_S8_TFLM) return;
+  a->logits = affine((float)(spread / (40.0 * (double)factor * (double)power(-3.0, 3.0))), zero_point());
+  if (!map) return;
+  a->logit_map = map;
+  a->map_scale = a->logits.scale * power(-1.0, 1.0);
+}
+
+/* Strides, and how many elements they reach. */
+static size_t random_layout(mha_s8_strides *s, size_t heads, size_t len, size_t channels, int input) {
+  size_t pad = rng_chance(50) ? 0 : rng_below(4), row, head;
+  switch (rng_below(input ? 5 : 3)) {
+    case 0: return heads * len * channels; /* packed */
+    case 1: head = channels + pad, row = heads * head + rng_below(4); break;
+    case 2: row = channels + pad, head = len * row + rng_below(4); break;
+    case 3: row = channels + pad, head = 0; break;
+    default: row = 0, head = channels + pad;
+  }
+  s->row = (ptrdiff_t)row;
+  s->head = (ptrdiff_t)head;
+  return len ? (heads - 1) * head + (len - 1) * row + channels : 0;
+}
+
+static signed char *random_codes(mha_s8_strides *s, size_t heads, size_t len, size_t channels) {
+  size_t       n = random_layout(s, heads, len, channels, 1);
+  signed char *x = (signed char *)guard_new(n, rng_below(5));
+  fill(x, n);
+  return x;
+}
+
+static void random_mask(problem *p) {
+  mha_s8_desc *d = &p->d;
+  size_t       row = rng_chance(70) ? d->kv_len + rng_below(3) : 0, n, m;
+  size_t       head = rng_chance(50) ? (row ? d->q_len * row : d->kv_len) + rng_below(3) : 0;
+  unsigned     visible = rng_chance(20) ? 5 : 70;
+  n = d->q_len && d->kv_len ? (d->q_heads - 1) * head + (d->q_len - 1) * row + d->kv_len : 0;
+  p->mask = (unsigned char *)guard_new(n, rng_below(5));
+  for (m = 0; m < n; m++) p->mask[m] = (unsigned char)(rng_chance(visible) ? 1 + rng_below(255) : 0);
+  d->mask = p->mask;
+  d->mask_stride.row = (ptrdiff_t)row;
+  d->mask_stride.head = (ptrdiff_t)head;
+}
+
+static void random_visibility(mha_s8_desc *d) {
+  int reach = (int)(d->q_len + d->kv_len) + 4;
+  if (rng_chance(50)) d->flags |= MHA_CAUSAL;
+  if (rng_chance(30)) d->flags |= MHA_Q_LAST;
+  else if (rng_chance(70)) d->q_start = (ptrdiff_t)rng_below((size_t)(2 * reach)) - reach / 2;
+  if (rng_chance(40)) {
+    d->flags |= MHA_USE_WINDOW;
+    d->window_left = rng_chance(20) ? MHA_OPEN : rng_below((size_t)reach);
+    d->window_right = rng_chance(20) ? MHA_OPEN : rng_below((size_t)reach);
+  }
+}
+
+/* Constants of every head; 0 where mha_s8_prepare refuses one. */
+static int prepare_all(problem *p, int mode) {
+  size_t heads = p->d.consts_stride ? p->d.q_heads : 1, h;
+  for (h = 0; h < heads; h++) {
+    mha_s8_quant *a = &p->quant[h];
+    random_quant(a, mode, p->d.d_k, mode == MHA_S8_TFLM && rng_chance(25) ? p->map : NULL);
+    if (a->scale <= 0.0f && mode == MHA_S8_NATIVE) a->d_k = p->d.d_k; /* the default scale hangs on it */
+    else a->d_k = p->d.d_k + rng_below(3);
+    a->kv_len = p->d.kv_len + rng_below(3) + !p->d.kv_len;
+    if (mha_s8_prepare(&p->consts[h], mode == MHA_S8_TFLM ? p->tables[h] : NULL, a) != MHA_OK) return 0;
+    literal_s8_make(&p->literal[h], a);
+    if (mode == MHA_S8_NATIVE)
+      CHECK(literal_s8_take_factors(&p->literal[h], &p->consts[h]), "the factors are not those of the scales");
+  }
+  return 1;
+}
+
+/* d_k 0: random widths */
+static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, size_t d_v) {
+  problem     *p = (problem *)calloc(1, sizeof *p);
+  mha_s8_desc *d;
+  size_t       each = rng_between(1, HEADS / 3), kv_heads = rng_between(1, 3), n, tries = 0;
+  if (!p) exit(2);
+  d = &p->d;
+  d->q_heads = kv_heads * each;
+  if (each > 1 || rng_chance(50)) d->kv_heads = kv_heads;
+  d->q_len = q_len, d->kv_len = kv_len, d->d_k = d_k, d->d_v = d_v;
+  if (!d_k) {
+    d->d_k = rng_chance(90) ? rng_between(1, 40) : rng_between(41, 150);
+    if (rng_chance(60)) d->d_v = rng_between(1, 40);
+  }
+  d_v = d->d_v ? d->d_v : d->d_k;
+  d->q = p->q = random_codes(&d->q_stride, d->q_heads, q_len, d->d_k);
+  d->k = p->k = random_codes(&d->k_stride, kv_heads, kv_len, d->d_k);
+  d->v = p->v = random_codes(&d->v_stride, kv_heads, kv_len, d_v);
+  p->o_bytes = random_layout(&d->o_stride, d->q_heads, q_len, d_v, 0);
+  d->o = p->o = (signed char *)guard_new(p->o_bytes, rng_below(5));
+  p->want = (signed char *)guard_new(p->o_bytes, 0);
+  random_visibility(d);
+  if (rng_chance(35)) random_mask(p);
+  for (n = 0; n < 256; n++) p->map[n] = (signed char)((int)rng_below(256) - 128);
+  d->consts = p->consts;
+  d->consts_stride = rng_below(5) < 2;
+  while (!prepare_all(p, mode))
+    if (!CHECK(++tries < 20, "mha_s8_prepare refuses what it should not")) exit(1);
+  return p;
+}
+
+/* One head, packed, every key visible, every code 0: for the caller to fill, and to prepare. */
+static problem *problem_plain(int mode, size_t q_len, size_t kv_len, size_t d_k, size_t d_v) {
+  problem      *p = (problem *)calloc(1, sizeof *p);
+  mha_s8_desc  *d;
+  mha_s8_quant *a;
+  if (!p) exit(2);
+  d = &p->d, a = p->quant;
+  d->q_heads = 1, d->q_len = q_len, d->kv_len = kv_len, d->d_k = d_k, d->d_v = d_v;
+  d->q = p->q = (signed char *)guard_new(q_len * d_k, 0);
+  d->k = p->k = (signed char *)guard_new(kv_len * d_k, 0);
+  d->v = p->v = (signed char *)guard_new(kv_len * d_v, 0);
+  p->o_bytes = q_len * d_v;
+  d->o = p->o = (signed char *)guard_new(p->o_bytes, 0);
+  p->want = (signed char *)guard_new(p->o_bytes, 0);
+  memset(p->q, 0, q_len * d_k);
+  memset(p->k, 0, kv_len * d_k);
+  memset(p->v, 0, kv_len * d_v);
+  d->consts = p->consts;
+  a->mode = mode;
+  a->d_k = d_k, a->kv_len = kv_len;
+  a->q = a->k = a->v = a->o = affine(0.25f, 0);
+  if (mode == MHA_S8_TFLM) a->logits = affine(0.25f, 0);
+  return p;
+}
+
+static int problem_prepare(problem *p) {
+  const mha_s8_quant *a = p->quant;
+  mha_status          status = mha_s8_prepare(p->consts, a->mode == MHA_S8_TFLM ? p->tables[0] : NULL, a);
+  if (!CHECK(status == MHA_OK, "mha_s8_prepare: %s", mha_strerror(status))) return 0;
+  literal_s8_make(p->literal, a);
+  if (a->mode == MHA_S8_NATIVE)
+    CHECK(literal_s8_take_factors(p->literal, p->consts), "the factors are not those of the scales");
+  return 1;
+}
+
+static void problem_free(problem *p) {
+  guard_free(p->q, "q");
+  guard_free(p->k, "k");
+  guard_free(p->v, "v");
+  guard_free(p->o, "o");
+  guard_free(p->want, "the expected o");
+  if (p->mask) guard_free(p->mask, "the mask");
+  free(p);
+}
+
+static const char *problem_text(const problem *p) {
+  static char        text[400];
+  const mha_s8_desc *d = &p->d;
+  snprintf(text, sizeof text,
+           "(%s: heads %zu/%zu q_len %zu kv_len %zu d_k %zu d_v %zu flags %u q_start %td window %zu %zu mask %d "
+           "map %d consts_stride %zu strides o %td %td q %td %td k %td %td v %td %td)",
+           mode_name(p->quant[0].mode), d->q_heads, d->kv_heads, d->q_len, d->kv_len, d->d_k, d->d_v, d->flags,
+           d->q_start, d->window_left, d->window_right, d->mask != NULL, p->quant[0].logit_map != NULL,
+           d->consts_stride, d->o_stride.head, d->o_stride.row, d->q_stride.head, d->q_stride.row,
+           d->k_stride.head, d->k_stride.row, d->v_stride.head, d->v_stride.row);
+  return text;
+}
+
+/* The whole of o, gaps between rows too, against what the literal formulas make of it. */
+static void same_as_literal(problem *p, const char *what) {
+  size_t n;
+  for (n = 0; n < p->o_bytes && p->o[n] == p->want[n]; n++) {}
+  CHECK(n == p->o_bytes, "%s: byte %zu of o is %d, wanted %d %s", what, n, p->o[n], p->want[n], problem_text(p));
+  memset(p->o, 0xA5, p->o_bytes);
+}
+
+static void same_status(mha_status got, int flags, const char *what, const problem *p) {
+  mha_status want = flags & LITERAL_S8_WARNS ? MHA_WARN_SUM : MHA_OK;
+  CHECK(got == want, "%s: status %d (%s), wanted %d %s", what, (int)got, mha_strerror(got), (int)want,
+        problem_text(p));
+}
+
+/* In pieces, in any order, each fast or lean. */
+static mha_status attend_pieces(const problem *p) {
+  size_t     rows = p->d.q_heads * p->d.q_len, first[8], count[8], pieces = 0, at = 0, n;
+  mha_status all = MHA_OK;
+  while (at < rows && pieces < 7) {
+    first[pieces] = at;
+    count[pieces] = rng_between(0, rows - at);
+    at += count[pieces++];
+  }
+  first[pieces] = at;
+  count[pieces++] = rng_chance(50) ? MHA_ALL : rows - at + rng_below(9);
+  for (n = pieces; n > 0; n--) {
+    size_t     m = rng_below(n);
+    mha_status status = attend_rows(&p->d, first[m], count[m], rng_chance(50));
+    if (status != MHA_OK) all = status;
+    first[m] = first[n - 1], count[m] = count[n - 1];
+  }
+  return all;
+}
+
+static void against_literal(problem *p, int *flags) {
+  *flags = literal_s8_attend(&p->d, p->literal, p->want);
+  CHECK(mha_s8_check(&p->d) == MHA_OK, "mha_s8_check: %s %s", mha_strerror(mha_s8_check(&p->d)), problem_text(p));
+  same_status(attend_rows(&p->d, 0, MHA_ALL, 0), *flags, "fast", p);
+  same_as_literal(p, "fast");
+  same_status(attend_rows(&p->d, 0, MHA_ALL, 1), *flags, "lean", p);
+  same_as_literal(p, "lean");
+  same_status(attend_pieces(p), *flags, "pieces", p);
+  same_as_literal(p, "pieces");
+}
+
+static void s8_random(void) {
+  size_t n, m, warned = 0;
+  for (m = 0; m < 2; m++)
+    for (n = 0; n < 500; n++) {
+      size_t   q_len = rng_chance(3) ? 0 : rng_between(1, 6);
+      size_t   kv_len = rng_chance(3) ? 0 : rng_chance(4) ? rng_between(490, 700) : rng_between(1, 60);
+      problem *p = problem_new(modes[m], q_len, kv_len, 0, 0);
+      int      flags;
+      against_literal(p, &flags);
+      CHECK(!(flags & LITERAL_S8_OVERFLOWS), "prepare lets 32 bits overflow %s", problem_text(p));
+      warned += flags & LITERAL_S8_WARNS;
+      problem_free(p);
+    }
+  CHECK(warned > 0, "no row summed to 512");
+}
+
+/* Every small size: the ends of loops that do several rows, keys or channels at a time. */
+static void s8_sizes(void) {
+  size_t m, n, which;
+  for (m = 0; m < 2; m++)
+    for (which = 0; which < 3; which++)
+      for (n = 1; n < 70; n++) {
+        problem *p = problem_new(modes[m], which == 0 ? n % 9 + 1 : 2, which == 0 ? n : rng_between(1, 9),
+                                 which == 1 ? n : 3, which == 2 ? n : 5);
+        int      flags;
+        against_literal(p, &flags);
+        problem_free(p);
+      }
+}
+
+/* Token by token from a cache that grows, and all at once. */
+static void s8_steps(void) {
+  size_t n, i;
+  for (n = 0; n < 60; n++) {
+    size_t       tokens = rng_between(1, 20), cached = rng_below(20), d_v;
+    problem     *p = problem_new(modes[n % 2], tokens, cached + tokens, 0, 0);
+    mha_s8_desc *d = &p->d, step;
+    mha_status   all = MHA_OK;
+    int          flags;
+    d_v = d->d_v ? d->d_v : d->d_k;
+    d->flags = (d->flags & (unsigned)MHA_USE_WINDOW) | MHA_CAUSAL;
+    d->q_start = (ptrdiff_t)cached;
+    flags = literal_s8_attend(d, p->literal, p->want);
+    for (i = 0; i < tokens; i++) {
+      mha_status status;
+      step = *d;
+      step.q_len = 1;
+      step.kv_len = cached + i + 1;
+      step.q += literal_s8_row(d->q_stride, 0, i, d->q_heads, d->d_k);
+      step.o += literal_s8_row(d->o_stride, 0, i, d->q_heads, d_v);
+      if (d->mask) step.mask += (ptrdiff_t)i * d->mask_stride.row;
+      if (rng_chance(50)) {
+        step.q_start = 0;
+        step.flags |= MHA_Q_LAST;
+      } else step.q_start = (ptrdiff_t)(cached + i);
+      status = attend_rows(&step, 0, MHA_ALL, rng_chance(50));
+      if (status != MHA_OK) all = status;
+    }
+    same_status(all, flags, "steps", p);
+    same_as_literal(p, "steps");
+    problem_free(p);
+  }
+}
+
+/* ---- Golden vectors of TensorFlow Lite Micro ---- */
+
+enum { UNIFORM, NARROW, EXTREME, EQUAL, CLIFF }; /* kinds of codes, see tflm/golden.py */
+
+static const struct golden {
+  const char *name;
+  size_t      heads, q_len, kv_len, d_k, d_v;
+  int         kinds[3]; /* of q, k and v */
+  uint32_t    seed;
+  struct { uint32_t scale; int zero; } affine[5]; /* q, k, v, o, logits; the scales as bits */
+  uint32_t    beta, map_scale;
+  const char *map, *out; /* two hexadecimal digits per code */
+} golden_cases[] = {
+#include "tflm/golden.h"
+};
+
+static void golden_fill(signed char *x, size_t n, int kind, uint32_t *state) {
+  size_t m;
+  for (m = 0; m < n; m++) {
+    int byte;
+    *state = (*state * 1664525u + 1013904223u) & 0xffffffffu;
+    byte = (int)(*state >> 24);
+    x[m] = (signed char)(kind == UNIFORM   ? byte - 128
+                         : kind == NARROW  ? byte / 32 + 20
+                         : kind == EXTREME ? (byte >= 128 ? 127 : -128)
+                         : kind == EQUAL   ? 40
+                                           : (m < 511 ? 40 : m < 513 ? 33 : -10));
+  }
+}
+
+static size_t golden_codes(signed char *x, const char *text) { /* returns how many */
+  static const char digits[] = "0123456789abcdef";
+  size_t            n;
+  for (n = 0; text[2 * n]; n++) {
+    int code = (int)(strchr(digits, text[2 * n]) - digits) * 16 + (int)(strchr(digits, text[2 * n + 1]) - digits);
+    x[n] = (signed char)(code < 128 ? code : code - 256);
+  }
+  return n;
+}
+
+static void s8_golden(void) {
+  size_t n, m, differ, total = 0;
+  for (n = 0; n < sizeof golden_cases / sizeof golden_cases[0]; n++) {
+    const struct golden *g = &golden_cases[n];
+    /* the rows of all heads are those of one head as far as memory goes */
+    problem       *p = problem_plain(MHA_S8_TFLM, g->heads * g->q_len, g->heads * g->kv_len, g->d_k, g->d_v);
+    mha_s8_desc   *d = &p->d;
+    mha_s8_quant  *a = p->quant;
+    mha_s8_affine *affines[5];
+    uint32_t       state = g->seed;
+    int            lean;
+    affines[0] = &a->q, affines[1] = &a->k, affines[2] = &a->v, affines[3] = &a->o, affines[4] = &a->logits;
+    for (m = 0; m < 5; m++) *affines[m] = affine(from_bits(g->affine[m].scale), g->affine[m].zero);
+    a->kv_len = g->kv_len;
+    a->scale = from_bits(g->beta);
+    if (g->map) {
+      CHECK(golden_codes(p->map, g->map) == 256, "%s: the map has not 256 codes", g->name);
+      a->logit_map = p->map;
+      a->map_scale = from_bits(g->map_scale);
+    }
+    d->q_heads = g->heads, d->q_len = g->q_len, d->kv_len = g->kv_len;
+    d->q_stride.row = d->k_stride.row = (ptrdiff_t)g->d_k;
+    d->o_stride.row = d->v_stride.row = (ptrdiff_t)g->d_v;
+    d->q_stride.head = (ptrdiff_t)(g->q_len * g->d_k), d->k_stride.head = (ptrdiff_t)(g->kv_len * g->d_k);
+    d->o_stride.head = (ptrdiff_t)(g->q_len * g->d_v), d->v_stride.head = (ptrdiff_t)(g->kv_len * g->d_v);
+    golden_fill(p->q, g->heads * g->q_len * g->d_k, g->kinds[0], &state);
+    golden_fill(p->k, g->heads * g->kv_len * g->d_k, g->kinds[1], &state);
+    golden_fill(p->v, g->heads * g->kv_len * g->d_v, g->kinds[2], &state);
+    CHECK(golden_codes(p->want, g->out) == p->o_bytes, "%s: stored outputs are missing", g->name);
+    if (problem_prepare(p))
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(d, 0, MHA_ALL, lean), 0, g->name, p);
+        for (m = differ = 0; m < p->o_bytes; m++) differ += p->o[m] != p->want[m];
+        CHECK(!differ, "%s, %s: %zu of %zu codes are not TFLM's", g->name, lean ? "lean" : "fast", differ, p->o_bytes);
+        total += p->o_bytes;
+        memset(p->o, 0xA5, p->o_bytes);
+      }
+    problem_free(p);
+  }
+  CHECK(total > 9000, "only %zu golden outputs", total);
+}
+
+/* ---- Exponentials ---- */
+
+static void s8_exps(void) {
+  int32_t table[256];
+  int64_t want[256];
+  int     left, n, k;
+  for (left = 0; left <= 31; left++)
+    for (n = 0; n < 6; n++) {
+      int32_t m = (int32_t)(n == 0 ? 1 << 30 : n == 1 ? 2147483647 : (1 << 30) + (int32_t)rng_below(1u << 30));
+      mha_status status = mha_s8_exp_table(table, m, left);
+      CHECK(status == MHA_OK, "multiplier %ld, shift %d: %s", (long)m, left, mha_strerror(status));
+      literal_s8_exps(want, m, left);
+      for (k = 0; k < 256 && table[k] == want[k]; k++) {}
+      CHECK(k == 256, "multiplier %ld, shift %d: entry %d is %ld, wanted %ld", (long)m, left, k, (long)table[k & 255],
+            (long)want[k & 255]);
+    }
+  for (n = 0; n < 100; n++) { /* prepare makes the table, and its constants make it again */
+    mha_s8_quant  a;
+    mha_s8_consts c;
+    literal_s8    literal;
+    int32_t       again[256];
+    random_quant(&a, MHA_S8_TFLM, 8, NULL);
+    a.d_k = 8, a.kv_len = 10;
+    if (mha_s8_prepare(&c, table, &a) != MHA_OK) continue;
+    literal_s8_make(&literal, &a);
+    for (k = 0; k < 256 && table[k] == literal.exps[k]; k++) {}
+    CHECK(k == 256, "entry %d differs from the literal one", k);
+    CHECK(c.exp_table == table, "the constants don't point to the table");
+    CHECK(mha_s8_exp_table(again, c.exp_multiplier, c.exp_shift) == MHA_OK, "refused");
+    CHECK(memcmp(table, again, sizeof table) == 0, "the table made anew differs");
+  }
+}
+
+/* ---- Rows whose exponentials sum to 512 or more ---- */
+
+/* keys: the first `equal` are alike, then two of e^-0.7, then e^-5 */
+static void cliff(size_t equal, size_t others, int warns) {
+  size_t m, j;
+  int    lean, flags;
+  for (m = 0; m < 2; m++) {
+    problem      *p = problem_plain(modes[m], 2, equal + others, 1, 5);
+    mha_s8_quant *a = p->quant;
+    memset(p->q, 1, 2);
+    for (j = 0; j < equal + others; j++) p->k[j] = (signed char)(j < equal ? 40 : j < equal + 2 ? 33 : -10);
+    fill(p->v, (equal + others) * 5);
+    a->q = affine(1.0f, 0);
+    a->k = a->logits = affine(0.1f, 0);
+    if (modes[m] == MHA_S8_NATIVE) memset(&a->logits, 0, sizeof a->logits);
+    a->v.zero = -7, a->o = affine(0.03f, 21);
+    if (problem_prepare(p)) {
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      CHECK(flags == (warns && modes[m] == MHA_S8_TFLM ? LITERAL_S8_WARNS : 0), "%zu + %zu keys", equal, others);
+      if (flags) {
+        for (j = 0; j < p->o_bytes && p->want[j] == 21; j++) {}
+        CHECK(j == p->o_bytes, "the output of such a row is the zero point");
+      }
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, lean ? "lean" : "fast", p);
+        same_as_literal(p, lean ? "lean" : "fast");
+      }
+    }
+    problem_free(p);
+  }
+}
+
+static void s8_cliff(void) {
+  problem      *p;
+  unsigned char mask[3 * 600];
+  int           lean, flags;
+  size_t        i;
+  cliff(511, 0, 0);
+  cliff(512, 0, 1);
+  cliff(511, 3, 0); /* 511.9999 */
+  cliff(511, 4, 1); /* 512.007 */
+  cliff(5000, 0, 1);
+  cliff(8192, 0, 1); /* 2^32 of the unit */
+  cliff(8192 + 7, 2, 1);
+  cliff(16384, 0, 1);
+  cliff(65535, 0, 1);
+  /* one such row among others */
+  for (i = 0; i < 3; i++) {
+    p = problem_plain(MHA_S8_TFLM, 3, 600, 2, 3);
+    fill(p->v, 600 * 3);
+    p->quant->o.zero = 5;
+    memset(mask, 0, sizeof mask);
+    memset(mask, 1, 30), memset(mask + 600, 1, 30), memset(mask + 1200, 1, 30);
+    memset(mask + 600 * i, 1, 600);
+    p->d.mask = mask;
+    p->d.mask_stride.row = 600;
+    if (problem_prepare(p)) {
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      CHECK(flags == LITERAL_S8_WARNS, "row %zu warns", i);
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "among others", p);
+        same_as_literal(p, "among others");
+      }
+    }
+    problem_free(p);
+  }
+}
+
+/* ---- Extreme values ---- */
+
+/* q, k and v of one code each, or v of two in turn, zero points as given */
+static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, int k_zero, int v_zero, int o_zero) {
+  size_t m, n;
+  for (m = 0; m < 2; m++) {
+    problem      *p = problem_plain(modes[m], 2, kv_len, d_k, 3);
+    mha_s8_quant *a = p->quant;
+    float         unit = 1.0f / (65536.0f * (float)d_k);
+    int           flags, lean;
+    memset(p->q, q, 2 * d_k);
+    memset(p->k, k, kv_len * d_k);
+    memset(p->v, v, kv_len * 3);
+    for (n = 0; n < kv_len; n += 3) p->k[n * d_k] = (signed char)(k < 0 ? k + 1 : k - 1), p->v[n * 3] = (signed char)-1;
+    a->q = affine(unit, q_zero), a->k = affine(1.0f, k_zero);
+    a->v.zero = v_zero, a->o.zero = o_zero;
+    if (modes[m] == MHA_S8_TFLM) a->logits = affine(1.0f / 128.0f, 0);
+    else a->scale = 2000.0f;
+    if (problem_prepare(p)) {
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      CHECK(!(flags & LITERAL_S8_OVERFLOWS), "the literal formulas overflow");
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, lean ? "lean" : "fast", p);
+        same_as_literal(p, lean ? "lean" : "fast");
+      }
+    }
+    problem_free(p);
+  }
+}
+
+static void s8_extremes(void) {
+  static const int ends[] = { -128, 127 };
+  static const struct { size_t kv_len, d_k; } shapes[] = { { 1, 1 }, { 1, 33 }, { 300, 7 }, { 3, 33025 }, { 65535, 2 } };
+  size_t s, n;
+  for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+    for (n = 0; n < (shapes[s].kv_len * shapes[s].d_k < 10000 ? 128 : 32); n++) {
+      int q = ends[n & 1], k = ends[n >> 1 & 1], v = ends[n >> 2 & 1];
+      int far = (int)(n >> 3 & 1), flip = (int)(n >> 4 & 1);
+      /* zero points at the other end make products of 255 * 255 */
+      extreme(shapes[s].kv_len, shapes[s].d_k, q, k, v, far ? ends[!(n & 1)] : 0,
+              far ? ends[flip ^ !(n >> 1 & 1)] : 0, n >> 5 & 1 ? 0 : ends[flip ^ !(n >> 2 & 1)], n >> 6 & 1 ? 127 : -128);
+    }
+}
+
+/* ---- Scratch ---- */
+
+static void s8_scratch(void) {
+  static unsigned char one[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 50, 20)], other[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 50, 20)];
+  size_t m, kv_len, d_k, shift;
+  CHECK(sizeof one == mha_s8_scratch_bytes(MHA_S8_TFLM, 50, 20), "the macro and the function differ");
+  CHECK(sizeof other == mha_s8_scratch_bytes(MHA_S8_NATIVE, 50, 20), "the macro and the function differ");
+  for (m = 0; m < 2; m++) {
+    for (kv_len = 0; kv_len <= 200; kv_len++)
+      for (d_k = 1; d_k < 200; d_k += kv_len % 5 + 1) {
+        size_t bytes = mha_s8_scratch_bytes(modes[m], kv_len, d_k);
+        CHECK(MHA_S8_SCRATCH_BYTES(modes[m], kv_len, d_k) == bytes, "%s: the macro and the function differ at %zu, %zu",
+              mode_name(modes[m]), kv_len, d_k);
+      }
+    for (shift = 0; shift < 20; shift++) {
+      problem       *p = problem_new(modes[m], 3, rng_between(1, 40), 0, 0);
+      size_t         bytes = mha_s8_scratch_bytes(modes[m], p->d.kv_len, p->d.d_k);
+      unsigned char *scratch = (unsigned char *)guard_new(bytes, shift);
+      int            flags = literal_s8_attend(&p->d, p->literal, p->want);
+      same_status(attend_fast(&p->d, 0, MHA_ALL, scratch, bytes), flags, "any alignment", p);
+      same_as_literal(p, "any alignment");
+      memset(scratch, 0xFF, bytes); /* its contents don't matter */
+      same_status(attend_fast(&p->d, 0, MHA_ALL, scratch, bytes), flags, "used scratch", p);
+      same_as_literal(p, "used scratch");
+      guard_free(scratch, "the scratch");
+      problem_free(p);
+    }
+  }
+}
+
+/* ---- Distance from exact attention ---- */
+
+/* Row i of head 0 in double, of the numbers that the codes stand for, in steps of the output, not rounded. */
+static void exact_row(const problem *p, size_t i, double *o) {
+  const mha_s8_quant *a = p->quant;
+  const mha_s8_desc  *d = &p->d;
+  double              scale = (double)a->q.scale * (double)a->k.scale, most = -1e300, sum = 0.0;
+  double             *s = oracle_new(d->kv_len);
+  size_t              j, c;
+  if (a->mode == MHA_S8_NATIVE) scale *= a->scale > 0.0f ? (double)a->scale : 1.0 / sqrt((double)d->d_k);
+  else if (a->scale > 0.0f) scale *= (double)a->scale;
+  for (j = 0; j < d->kv_len; j++) {
+    int64_t acc = 0;
+    for (c = 0; c < d->d_k; c++) acc += (p->q[i * d->d_k + c] - a->q.zero) * (p->k[j * d->d_k + c] - a->k.zero);
+    s[j] = scale * (double)acc;
+    if (s[j] > most) most = s[j];
+  }
+  for (j = 0; j < d->kv_len; j++) sum += s[j] = exp(s[j] - most);
+  for (c = 0; c < d->d_v; c++) {
+    o[c] = 0.0;
+    for (j = 0; j < d->kv_len; j++) o[c] += s[j] * (p->v[j * d->d_v + c] - a->v.zero);
+    o[c] *= (double)a->v.scale / sum;
+  }
+  free(s);
+}
+
+static void s8_accuracy(void) {
+  /* the largest of 2,560 outputs, and their mean; TFLM's with 512 keys and more hang on how peaked the rows are */
+  static const struct { size_t kv_len; double spread, most[2], mean[2]; } rows[] = {
+    { 32, 1.0, { 9, 9 }, { 9, 9 } },  { 128, 1.0, { 9, 9 }, { 9, 9 } }, { 128, 2.5, { 9, 9 }, { 9, 9 } },
+    { 512, 1.0, { 99, 9 }, { 99, 9 } }, { 4096, 1.0, { 999, 9 }, { 999, 9 } }, { 4096, 2.5, { 999, 9 }, { 999, 9 } },
+  };
+  enum { D = 32, ROWS = 80 };
+  static double exact[ROWS * D];
+  size_t        n, m, i;
+  for (n = 0; n < sizeof rows / sizeof rows[0]; n++)
+    for (m = 0; m < 2; m++) {
+      size_t        kv_len = rows[n].kv_len;
+      problem      *p = problem_plain(modes[m], ROWS, kv_len, D, D);
+      mha_s8_quant *a = p->quant;
+      double        largest = 0.0, worst = 0.0, sum = 0.0;
+      for (i = 0; i < ROWS * D; i++) p->q[i] = (signed char)(rng_normal() * 30.0f);
+      for (i = 0; i < kv_len * D; i++) p->k[i] = (signed char)(rng_normal() * 30.0f), p->v[i] = (signed char)(rng_normal() * 30.0f);
+      a->q = affine((float)(rows[n].spread / (900.0 * sqrt((double)D))), 0);
+      a->k = affine(1.0f, 0);
+      a->v = affine(0.02f, 4);
+      if (modes[m] == MHA_S8_TFLM) a->logits = affine((float)(rows[n].spread * 4.5 / 127.0), 0);
+      else a->scale = 1.0f;
+      for (i = 0; i < ROWS; i++) exact_row(p, i, exact + i * D);
+      for (i = 0; i < ROWS * D; i++) largest = fabs(exact[i]) > largest ? fabs(exact[i]) : largest;
+      a->o = affine((float)(largest / 127.0), 0);
+      if (problem_prepare(p)) {
+        mha_status status = attend_rows(&p->d, 0, MHA_ALL, 0);
+        CHECK(status == MHA_OK || status == MHA_WARN_SUM, "%s", mha_strerror(status));
+        for (i = 0; i < ROWS * D; i++) {
+          double error = fabs(p->o[i] - exact[i] / (double)a->o.scale);
+          worst = error > worst ? error : worst;
+          sum += error;
+        }
+        sum /= ROWS * D;
+        CHECK(worst <= rows[n].most[m] && sum <= rows[n].mean[m], "%s, %zu keys: mean error %g, largest %g steps",
+              mode_name(modes[m]), kv_len, sum, worst);
+        if (getenv("MHA_ACCURACY_PRINT"))
+          printf("    %-6s %4zu keys, logits of %.1f: mean error %.3f, largest %.3f steps%s\n", mode_name(modes[m]), kv_len,
+                 rows[n].spread, sum, worst, status == MHA_WARN_SUM ? " (rows beyond 512)" : "");
+      }
+      problem_free(p);
+    }
+}
+
+const group s8_groups[] = {
+  { "s8: golden vectors of TFLM", s8_golden },
+  { "s8: random, literal formulas", s8_random },
+  { "s8: every small size", s8_sizes },
+  { "s8: a step at a time", s8_steps },
+  { "s8: exponentials", s8_exps },
+  { "s8: sums of 512", s8_cliff },
+  { "s8: extremes", s8_extremes },
+  { "s8: scratch", s8_scratch },
+  { "s8: accuracy", s8_accuracy },
+  { NULL, NULL }
+};
