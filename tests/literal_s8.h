@@ -108,7 +108,7 @@ ORACLE_FN void literal_s8_make(literal_s8 *c, const mha_s8_quant *a) {
     literal_s8_exps(c->exps, m, left);
     c->map = a->logit_map;
   } else {
-    double scale = a->scale > 0.0f ? (double)a->scale : 1.0 / sqrt((double)a->d_k);
+    double scale = (double)(a->scale > 0.0f ? a->scale : (float)(1.0 / sqrt((double)a->d_k)));
     literal_s8_factor(q * k * scale * 1.4426950408889634 * 256.0, &c->qk, &c->qk_shift);
     literal_s8_factor(v / o, &c->pv, &c->pv_shift);
   }
@@ -180,7 +180,7 @@ ORACLE_FN int64_t literal_s8_weights(const literal_s8 *c, const unsigned char *s
     else if (c->qk_shift > 0) {
       int64_t product = far * c->qk;
       t = product >= (int64_t)4096 << (31 - c->qk_shift) ? 4096 : literal_s8_up(product, 31 - c->qk_shift);
-    } else t = literal_s8_up(far * c->qk, 31 - c->qk_shift > 62 ? 62 : 31 - c->qk_shift);
+    } else t = c->qk_shift < -31 ? 0 : literal_s8_up(far * c->qk, 31 - c->qk_shift);
     if (t >= 4096) { w[j] = 0; continue; }
     x = (int64_t)floor(32767.0 * pow(2.0, -(double)(t / 16 % 16) / 16.0) + 0.5) *
         (int64_t)floor(32768.0 * pow(2.0, -(double)(t % 16) / 256.0) + 0.5);

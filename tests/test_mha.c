@@ -142,7 +142,7 @@ int numerics_fused(void) {
   return strcmp(name, "excess precision") == 0 ? -1 : strcmp(name, "multiply then add") != 0;
 }
 
-static const group *const all_groups[] = { cases_groups, errors_groups,   helpers_groups, random_groups,
+static const group *const all_groups[] = { cases_groups, errors_groups,   helpers_groups, s8_groups, random_groups,
                                            edges_groups, identity_groups, accuracy_groups };
 
 static void run_groups(const char *filter, long *passed, long *failed) {
