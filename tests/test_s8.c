@@ -612,6 +612,374 @@ static void s8_scratch(void) {
   }
 }
 
+/* ---- What setup refuses ---- */
+
+/* Constants that are fine, in either mode. */
+static mha_s8_quant fine_quant(int mode) {
+  mha_s8_quant a;
+  memset(&a, 0, sizeof a);
+  a.mode = mode;
+  a.d_k = 8, a.kv_len = 20;
+  a.q = affine(0.02f, 3), a.k = affine(0.03f, -5), a.v = affine(0.02f, 7), a.o = affine(0.01f, -9);
+  if (mode == MHA_S8_TFLM) a.logits = affine(0.05f, 11);
+  return a;
+}
+
+/* Prepares and wants that status; then, or after an error, nothing may have been written. */
+static void prepare_wants(mha_status want, const mha_s8_quant *a, const char *what) {
+  mha_s8_consts c, before;
+  int32_t       table[256], old[256];
+  mha_status    got;
+  memset(&c, 0x5A, sizeof c), memset(&before, 0x5A, sizeof before);
+  memset(table, 0x5A, sizeof table), memset(old, 0x5A, sizeof old);
+  got = mha_s8_prepare(&c, a->mode == MHA_S8_NATIVE ? NULL : table, a);
+  CHECK(got == want, "%s, %s: %s, wanted %s", what, mode_name(a->mode), mha_strerror(got), mha_strerror(want));
+  if (got != MHA_OK)
+    CHECK(memcmp(&c, &before, sizeof c) == 0 && memcmp(table, old, sizeof table) == 0, "%s: written after all", what);
+}
+
+/* The largest d_k that is accepted */
+static size_t largest_d_k(mha_s8_quant a) {
+  size_t        low = 0, high = 200000; /* low: fine, high: not */
+  mha_s8_consts c;
+  int32_t       table[256];
+  while (high - low > 1) {
+    a.d_k = (low + high) / 2;
+    if (mha_s8_prepare(&c, a.mode == MHA_S8_TFLM ? table : NULL, &a) == MHA_OK) low = a.d_k;
+    else high = a.d_k;
+  }
+  return low;
+}
+
+static void s8_prepare(void) {
+  static const float bad_scales[] = { 0.0f, -1.0f, -1e-30f, INFINITY, -INFINITY };
+  static const int   bad_zeros[] = { -129, 128, -65536, 2147483647, -2147483647 - 1 };
+  static const float tiny = 1e-45f, huge = 3e38f;
+  float              nan = from_bits(0x7fc00000u);
+  int32_t            table[257];
+  mha_s8_consts      c;
+  signed char        map[256] = { 0 };
+  size_t             m, n, x;
+  for (m = 0; m < 2; m++) {
+    mha_s8_quant   a = fine_quant(modes[m]), b;
+    const int      tflm = modes[m] == MHA_S8_TFLM;
+    mha_s8_affine *affines[5];
+    prepare_wants(MHA_OK, &a, "fine");
+    CHECK(mha_s8_prepare(NULL, tflm ? table : NULL, &a) == MHA_ERR_NULL, "no constants");
+    CHECK(mha_s8_prepare(&c, tflm ? table : NULL, NULL) == MHA_ERR_NULL, "no quant");
+    if (tflm) {
+      CHECK(mha_s8_prepare(&c, NULL, &a) == MHA_ERR_NULL, "no table");
+      CHECK(mha_s8_prepare(&c, (int32_t *)(void *)((char *)table + 1), &a) == MHA_ERR_ALIGN, "misaligned table");
+    } else CHECK(mha_s8_prepare(&c, table, &a) == MHA_ERR_OPTION, "a table in native mode");
+    affines[0] = &b.q, affines[1] = &b.k, affines[2] = &b.v, affines[3] = &b.o, affines[4] = &b.logits;
+    for (n = 0; n < 5; n++) {
+      mha_status want = n == 4 && !tflm ? MHA_ERR_OPTION : MHA_ERR_VALUE;
+      for (x = 0; x < 5; x++) {
+        b = a, affines[n]->scale = bad_scales[x];
+        if (n < 4 || tflm || bad_scales[x] != 0.0f) prepare_wants(want, &b, "scale");
+        b = a, affines[n]->zero = bad_zeros[x];
+        prepare_wants(want, &b, "zero point");
+      }
+      b = a, affines[n]->scale = nan;
+      prepare_wants(want, &b, "NaN");
+    }
+    for (x = 1; x < 5; x++)
+      b = a, b.scale = bad_scales[x], prepare_wants(MHA_ERR_VALUE, &b, "factor");
+    b = a, b.scale = nan, prepare_wants(MHA_ERR_VALUE, &b, "NaN factor");
+    b = a, b.mode = 0, prepare_wants(MHA_ERR_TYPE, &b, "mode 0");
+    b = a, b.mode = 3, prepare_wants(MHA_ERR_TYPE, &b, "mode 3");
+    b = a, b.mode = -1, prepare_wants(MHA_ERR_TYPE, &b, "mode -1");
+    b = a, b.d_k = 0, prepare_wants(MHA_ERR_SHAPE, &b, "d_k 0");
+    b = a, b.kv_len = 0, prepare_wants(MHA_ERR_SHAPE, &b, "kv_len 0");
+    b = a, b.kv_len = 65535, prepare_wants(MHA_OK, &b, "kv_len 65535");
+    b = a, b.kv_len = 65536, prepare_wants(MHA_ERR_RANGE, &b, "kv_len 65536");
+    b = a, b.kv_len = (size_t)-1, prepare_wants(MHA_ERR_RANGE, &b, "kv_len SIZE_MAX");
+    b = a, b.d_k = (size_t)-1, prepare_wants(MHA_ERR_RANGE, &b, "d_k SIZE_MAX");
+    b = a, b.map_scale = 1.0f, prepare_wants(MHA_ERR_OPTION, &b, "map_scale without a map");
+    b = a, b.logit_map = map, prepare_wants(tflm ? MHA_ERR_VALUE : MHA_ERR_OPTION, &b, "a map without map_scale");
+    b.map_scale = 0.1f, prepare_wants(tflm ? MHA_OK : MHA_ERR_OPTION, &b, "a map");
+    b.map_scale = nan, prepare_wants(tflm ? MHA_ERR_VALUE : MHA_ERR_OPTION, &b, "a map with NaN");
+
+    /* sums of products of 255 * 255, 128 * 128, 255 * 128 */
+    b = a, b.q.scale = 1e-6f, b.scale = 1.0f;
+    b.q.zero = -128, b.k.zero = 127, CHECK(largest_d_k(b) == 33025, "255 * 255: %zu", largest_d_k(b));
+    b.q.zero = 127, b.k.zero = -128, CHECK(largest_d_k(b) == 33025, "255 * 255: %zu", largest_d_k(b));
+    b.q.zero = 0, b.k.zero = 0, CHECK(largest_d_k(b) == 131071, "128 * 128: %zu", largest_d_k(b));
+    b.q.zero = 0, b.k.zero = -1, CHECK(largest_d_k(b) == 131071, "128 * 128: %zu", largest_d_k(b));
+    b.q.zero = -128, b.k.zero = 0, CHECK(largest_d_k(b) == 65793, "255 * 128: %zu", largest_d_k(b));
+    b.d_k = 65793 + 1, prepare_wants(MHA_ERR_RANGE, &b, "d_k beyond the bound");
+
+    /* factors: none of them may overflow, whatever the scales */
+    b = a, b.q.scale = b.k.scale = tiny, prepare_wants(MHA_OK, &b, "tiny q k");
+    b = a, b.v.scale = tiny, prepare_wants(MHA_OK, &b, "tiny v");
+    b = a, b.o.scale = huge, prepare_wants(MHA_OK, &b, "huge o");
+    b = a, b.q.scale = b.k.scale = huge, prepare_wants(tflm ? MHA_ERR_RANGE : MHA_ERR_VALUE, &b, "huge q k");
+    b = a, b.v.scale = huge, prepare_wants(tflm ? MHA_ERR_RANGE : MHA_ERR_VALUE, &b, "huge v");
+    b = a, b.o.scale = tiny, prepare_wants(tflm ? MHA_ERR_RANGE : MHA_ERR_VALUE, &b, "tiny o");
+    if (tflm) {
+      b = a, b.logits.scale = 1.0f / 67108864.0f, prepare_wants(MHA_ERR_RANGE, &b, "a factor of thousands");
+      b.q.scale = 1e-9f, prepare_wants(MHA_ERR_VALUE, &b, "a step of 2^-26 in the exponent");
+      b.scale = 1.001f, prepare_wants(MHA_OK, &b, "a step of more than 2^-26");
+      b = a, b.logits.scale = huge, prepare_wants(MHA_OK, &b, "huge logits");
+      b.scale = huge, prepare_wants(MHA_OK, &b, "huge logits, huge beta");
+    } else {
+      b = a, b.v.scale = 8191.0f, b.o.scale = 1.0f, prepare_wants(MHA_OK, &b, "v / o 8191");
+      b.v.scale = 8192.0f, prepare_wants(MHA_ERR_VALUE, &b, "v / o 8192");
+      b = a, b.scale = huge, prepare_wants(MHA_ERR_VALUE, &b, "huge factor");
+      b = a, b.scale = tiny, prepare_wants(MHA_OK, &b, "tiny factor");
+    }
+  }
+  CHECK(mha_s8_exp_table(NULL, 1 << 30, 5) == MHA_ERR_NULL, "no table");
+  memset(table, 0x5A, sizeof table);
+  CHECK(mha_s8_exp_table(table, (1 << 30) - 1, 5) == MHA_ERR_VALUE, "multiplier too small");
+  CHECK(mha_s8_exp_table(table, 0, 5) == MHA_ERR_VALUE, "multiplier 0");
+  CHECK(mha_s8_exp_table(table, -2147483647 - 1, 5) == MHA_ERR_VALUE, "multiplier negative");
+  CHECK(mha_s8_exp_table(table, 1 << 30, -1) == MHA_ERR_VALUE, "shift -1");
+  CHECK(mha_s8_exp_table(table, 1 << 30, 32) == MHA_ERR_VALUE, "shift 32");
+  CHECK(mha_s8_exp_table((int32_t *)(void *)((char *)table + 1), 1 << 30, 5) == MHA_ERR_ALIGN, "misaligned");
+  for (n = 0; n < 257 && table[n] == 0x5A5A5A5A; n++) {}
+  CHECK(n == 257, "a table that was refused is written");
+}
+
+/* At the largest d_k that prepare accepts for a factor, data at its ends does not overflow; likewise the largest
+   sum of weights, 511 keys of 1/256 each, times the largest factor to o. */
+static void s8_bounds(void) {
+  int e, sign, lean, flags;
+  for (e = -3; e < 14; e++)
+    for (sign = 0; sign < 2; sign++) {
+      mha_s8_quant a = fine_quant(MHA_S8_TFLM);
+      problem     *p;
+      size_t       d_k;
+      a.q = affine(1.0f, sign ? -128 : 127), a.k = affine(1.0f, 127), a.o.scale = 1.0f, a.v.scale = 1.0f;
+      a.logits.scale = ldexpf(1.0f + 1e-6f, -e);
+      d_k = largest_d_k(a);
+      CHECK(d_k >= ((size_t)1 << 13) >> (e > 0 ? e : 0), "factor 2^%d: only d_k %zu", e, d_k);
+      p = problem_plain(MHA_S8_TFLM, 1, 3, d_k, 1);
+      a.d_k = d_k, p->quant[0] = a;
+      memset(p->q, sign ? 127 : -128, d_k);
+      memset(p->k, -128, 3 * d_k);
+      memset(p->k, 127, d_k);
+      p->v[0] = 50, p->v[1] = -50;
+      if (problem_prepare(p)) {
+        flags = literal_s8_attend(&p->d, p->literal, p->want);
+        CHECK(!(flags & LITERAL_S8_OVERFLOWS), "factor 2^%d, d_k %zu overflows", e, d_k);
+        for (lean = 0; lean < 2; lean++) {
+          same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "bounds", p);
+          same_as_literal(p, "bounds");
+        }
+      }
+      problem_free(p);
+    }
+  for (e = 0; e < 24; e++)
+    for (sign = 0; sign < 2; sign++) {
+      problem      *p = problem_plain(MHA_S8_TFLM, 1, 511, 1, 1);
+      mha_s8_quant *a = p->quant;
+      mha_status    status;
+      memset(p->v, sign ? 127 : -128, 511);
+      a->v = affine(1.0f, sign ? -128 : 127);
+      a->o.scale = ldexpf(1.0f, -e);
+      status = mha_s8_prepare(p->consts, p->tables[0], a);
+      CHECK(status == MHA_OK || (status == MHA_ERR_RANGE && e > 20), "v / o 2^%d: %s", e, mha_strerror(status));
+      if (status == MHA_OK && problem_prepare(p)) {
+        flags = literal_s8_attend(&p->d, p->literal, p->want);
+        CHECK(!flags, "v / o 2^%d overflows", e);
+        same_status(attend_rows(&p->d, 0, MHA_ALL, sign), flags, "bounds", p);
+        same_as_literal(p, "bounds");
+      }
+      problem_free(p);
+    }
+}
+
+/* ---- What a call refuses ---- */
+
+/* Every entry must refuse d with that status, and write nothing. */
+static void refuses(const problem *p, mha_status want, const char *what) {
+  size_t        bytes = 4096, n;
+  unsigned char scratch[4096];
+  mha_status    got[3];
+  const int     native = p->quant[0].mode == MHA_S8_NATIVE;
+  memset(scratch, 0x3C, bytes);
+  got[0] = mha_s8_check(&p->d);
+  got[1] = native ? mha_s8_native(&p->d, 0, MHA_ALL, scratch, bytes) : mha_s8_tflm(&p->d, 0, MHA_ALL, scratch, bytes);
+  got[2] = native ? mha_s8_native_lean(&p->d, 0, MHA_ALL) : mha_s8_tflm_lean(&p->d, 0, MHA_ALL);
+  for (n = 0; n < 3; n++)
+    CHECK(got[n] == want, "%s, entry %zu: %s, wanted %s", what, n, mha_strerror(got[n]), mha_strerror(want));
+  for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
+  CHECK(want == MHA_OK || n == p->o_bytes, "%s: o is written", what);
+  for (n = 0; n < bytes && scratch[n] == 0x3C; n++) {}
+  CHECK(want == MHA_OK || n == bytes, "%s: the scratch is written", what);
+  memset(p->o, 0xA5, p->o_bytes);
+}
+
+static void s8_check_desc(void) {
+  size_t m, n;
+  for (m = 0; m < 2; m++) {
+    problem       *p = problem_plain(modes[m], 4 * 3, 2 * 5, 8, 6), fine;
+    mha_s8_desc   *d = &p->d;
+    const int      tflm = modes[m] == MHA_S8_TFLM;
+    unsigned char  mask[4 * 3 * 5], scratch[4096];
+    const size_t   bytes = mha_s8_scratch_bytes(modes[m], 5, 8);
+    mha_s8_strides *strides[4];
+    const ptrdiff_t beyond = PTRDIFF_MAX / 4 + 2;
+    int            lean;
+    CHECK(mha_s8_check(NULL) == MHA_ERR_NULL, "NULL");
+    p->quant[0].kv_len = 5;
+    if (!problem_prepare(p)) return;
+    for (n = 1; n < 4; n++) p->consts[n] = p->consts[0];
+    memset(mask, 1, sizeof mask);
+    d->q_heads = 4, d->kv_heads = 2, d->q_len = 3, d->kv_len = 5;
+    d->mask = mask, d->mask_stride.head = 15, d->mask_stride.row = 5;
+    fine = *p;
+    strides[0] = &d->o_stride, strides[1] = &d->q_stride, strides[2] = &d->k_stride, strides[3] = &d->v_stride;
+    refuses(p, MHA_OK, "fine");
+#define REFUSES(change, want) (*p = fine, change, refuses(p, want, #change))
+    REFUSES(d->consts = NULL, MHA_ERR_NULL);
+    REFUSES(d->o = NULL, MHA_ERR_NULL);
+    REFUSES(d->q = NULL, MHA_ERR_NULL);
+    REFUSES(d->k = NULL, MHA_ERR_NULL);
+    REFUSES(d->v = NULL, MHA_ERR_NULL);
+    REFUSES(d->q_heads = 0, MHA_ERR_SHAPE);
+    REFUSES(d->d_k = 0, MHA_ERR_SHAPE);
+    REFUSES(d->kv_heads = 3, MHA_ERR_HEADS);
+    REFUSES(d->kv_heads = 8, MHA_ERR_HEADS);
+    REFUSES(d->flags = MHA_USE_SCALE, MHA_ERR_FLAG);
+    REFUSES(d->flags = 0x80000000u, MHA_ERR_FLAG);
+    REFUSES(d->consts_stride = 2, MHA_ERR_STRIDE);
+    REFUSES(d->consts_stride = 1, MHA_OK);
+    REFUSES(d->window_left = 1, MHA_ERR_OPTION);
+    REFUSES(d->window_right = 1, MHA_ERR_OPTION);
+    REFUSES((d->flags = MHA_USE_WINDOW, d->window_left = 1), MHA_OK);
+    REFUSES((d->flags = MHA_Q_LAST, d->q_start = 1), MHA_ERR_OPTION);
+    REFUSES(d->q_start = beyond, MHA_ERR_RANGE);
+    REFUSES(d->q_start = -beyond, MHA_ERR_RANGE);
+    REFUSES(d->q_start = PTRDIFF_MAX, MHA_ERR_RANGE);
+    REFUSES(d->q_start = -PTRDIFF_MAX - 1, MHA_ERR_RANGE);
+    REFUSES(d->q_len = (size_t)beyond, MHA_ERR_RANGE);
+    REFUSES(d->q_len = (size_t)-1, MHA_ERR_RANGE);
+    REFUSES(d->kv_len = (size_t)-1, MHA_ERR_RANGE);
+    REFUSES(d->kv_len = 6, MHA_ERR_LENGTH);
+    REFUSES(d->kv_len = 4, MHA_OK);
+    REFUSES(d->d_k = 9, MHA_ERR_LENGTH);
+    REFUSES(d->d_k = 7, MHA_OK);
+    REFUSES(d->d_v = (size_t)-1, MHA_ERR_RANGE);
+    for (n = 0; n < 4; n++) {
+      const ptrdiff_t width = n == 0 || n == 3 ? 6 : 8; /* of a row */
+      *p = fine;
+      strides[n]->head = -width, strides[n]->row = width * 5, refuses(p, MHA_ERR_STRIDE, "a negative head stride");
+      strides[n]->head = width * 5, strides[n]->row = -width, refuses(p, MHA_ERR_STRIDE, "a negative row stride");
+      strides[n]->head = PTRDIFF_MAX, strides[n]->row = width, refuses(p, MHA_ERR_RANGE, "a huge head stride");
+      strides[n]->head = width, strides[n]->row = PTRDIFF_MAX, refuses(p, MHA_ERR_RANGE, "a huge row stride");
+    }
+    REFUSES(d->mask_stride.head = -1, MHA_ERR_STRIDE);
+    REFUSES(d->mask_stride.row = -1, MHA_ERR_STRIDE);
+    REFUSES(d->mask_stride.row = PTRDIFF_MAX, MHA_ERR_RANGE);
+    /* rows of o that coincide, overlap or interleave */
+    REFUSES((d->o_stride.head = 0, d->o_stride.row = 24), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 18, d->o_stride.row = 0), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 5, d->o_stride.row = 24), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 6, d->o_stride.row = 23), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 17, d->o_stride.row = 6), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 12, d->o_stride.row = 12), MHA_ERR_STRIDE);
+    REFUSES((d->o_stride.head = 18, d->o_stride.row = 6), MHA_OK);
+    REFUSES((d->o_stride.head = 6, d->o_stride.row = 24), MHA_OK);
+    /* constants */
+    REFUSES(p->consts[0].mode = 0, MHA_ERR_TYPE);
+    REFUSES(p->consts[0].mode = 3, MHA_ERR_TYPE);
+    REFUSES(p->consts[0].exp_table = tflm ? NULL : p->tables[0], MHA_ERR_NULL);
+    REFUSES((d->consts_stride = 1, p->consts[3].mode = (int16_t)(3 - modes[m])), MHA_ERR_TYPE);
+    REFUSES((d->consts_stride = 1, p->consts[3].max_d_k = 7), MHA_ERR_LENGTH);
+    REFUSES((d->consts_stride = 1, p->consts[3].max_kv_len = 4), MHA_ERR_LENGTH);
+    REFUSES((d->consts_stride = 0, p->consts[3].max_kv_len = 4), MHA_OK);
+    /* o in the way of an input, by one byte */
+    REFUSES(d->q = p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
+    REFUSES(d->k = p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
+    REFUSES(d->v = p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
+    REFUSES(d->mask = (unsigned char *)p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
+    REFUSES(d->mask = (unsigned char *)p->o - (sizeof mask - 1), MHA_ERR_OVERLAP);
+    REFUSES(d->o = (signed char *)p->consts + sizeof p->consts[0] - 1, MHA_ERR_OVERLAP);
+    /* lengths of 0 need no memory */
+    REFUSES((d->q_len = 0, d->o = NULL, d->q = NULL, d->mask = NULL), MHA_OK);
+    REFUSES((d->kv_len = 0, d->k = NULL, d->v = NULL, d->mask = NULL), MHA_OK);
+#undef REFUSES
+    /* scratch, and constants of the other mode */
+    *p = fine;
+    CHECK(attend_fast(d, 0, MHA_ALL, NULL, bytes) == MHA_ERR_WORK, "scratch NULL");
+    CHECK(attend_fast(d, 0, MHA_ALL, scratch, bytes - 1) == MHA_ERR_WORK, "scratch too small");
+    CHECK(attend_fast(d, 0, MHA_ALL, scratch, 0) == MHA_ERR_WORK, "no scratch");
+    CHECK(attend_fast(d, 0, MHA_ALL, p->o - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over o");
+    CHECK((tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, sizeof scratch)
+                : mha_s8_tflm(d, 0, MHA_ALL, scratch, sizeof scratch)) == MHA_ERR_TYPE, "the other mode");
+    CHECK((tflm ? mha_s8_native_lean(d, 0, MHA_ALL) : mha_s8_tflm_lean(d, 0, MHA_ALL)) == MHA_ERR_TYPE,
+          "the other mode, lean");
+    for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
+    CHECK(n == p->o_bytes, "o is written");
+    /* rows that are none */
+    for (lean = 0; lean < 2; lean++) {
+      CHECK(attend_rows(d, 12, MHA_ALL, lean) == MHA_OK && attend_rows(d, (size_t)-1, 5, lean) == MHA_OK &&
+                attend_rows(d, 0, 0, lean) == MHA_OK, "rows that don't exist");
+      for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
+      CHECK(n == p->o_bytes, "o is written");
+      CHECK(attend_rows(d, 11, (size_t)-2, lean) == MHA_OK, "the last row");
+      for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
+      CHECK(n == p->o_bytes - 6, "only the last row is written, not byte %zu", n); /* (row, head): head 3 is last */
+      memset(p->o, 0xA5, p->o_bytes);
+    }
+    problem_free(p);
+  }
+}
+
+/* ---- Quantising ---- */
+
+static void s8_quantize(void) {
+  static const struct { float x, scale; int zero, code; } known[] = {
+    { 0.0f, 1.0f, 5, 5 },       { 0.5f, 1.0f, 0, 1 },       { -0.5f, 1.0f, 0, -1 },     { 1.5f, 1.0f, 0, 2 },
+    { 2.5f, 1.0f, 0, 3 },       { -2.5f, 1.0f, 0, -3 },     { -2.5f, 1.0f, 10, 7 },     { 0.49999997f, 1.0f, 0, 0 },
+    { 1.25f, 0.5f, -3, 0 },     { 126.5f, 1.0f, 0, 127 },   { 127.5f, 1.0f, 0, 127 },   { -128.5f, 1.0f, 0, -128 },
+    { -128.4f, 1.0f, 0, -128 }, { 254.6f, 1.0f, -128, 127 },{ 254.4f, 1.0f, -128, 126 },{ 255.5f, 1.0f, -128, 127 },
+    { -255.5f, 1.0f, 127, -128 },{ -254.5f, 1.0f, 127, -128 },{ -254.4f, 1.0f, 127, -127 },{ 3e38f, 1e-38f, 0, 127 },
+    { -3e38f, 1e-38f, 0, -128 },{ 3e38f, 1e-38f, -128, 127 },{ 1e-45f, 3e38f, 4, 4 },   { 1e9f, 1.0f, -128, 127 },
+    { -1e9f, 1.0f, 127, -128 },
+  };
+  static float       x[1000];
+  static signed char code[1000], before[1000];
+  const float        bad[] = { from_bits(0x7fc00000u), from_bits(0x7f800000u), from_bits(0xff800000u) };
+  size_t             n, m;
+  for (n = 0; n < sizeof known / sizeof known[0]; n++) {
+    mha_status status = mha_s8_quantize(code, &known[n].x, 1, affine(known[n].scale, known[n].zero));
+    CHECK(status == MHA_OK && code[0] == known[n].code, "%g / %g + %d: code %d, wanted %d", (double)known[n].x,
+          (double)known[n].scale, known[n].zero, code[0], known[n].code);
+  }
+  for (m = 0; m < 100; m++) {
+    mha_s8_affine a = affine(power(-10.0, 10.0), zero_point());
+    for (n = 0; n < 1000; n++) x[n] = a.scale * rng_float(-200.0f, 200.0f);
+    CHECK(mha_s8_quantize(code, x, 1000, a) == MHA_OK, "refused");
+    for (n = 0; n < 1000; n++) {
+      double t = (double)x[n] / (double)a.scale + a.zero;
+      t = t < -128.0 ? -128.0 : t > 127.0 ? 127.0 : t;
+      CHECK(fabs(code[n] - t) <= 0.5 + 2e-5, "%g / %g + %d: code %d", (double)x[n], (double)a.scale, a.zero, code[n]);
+    }
+  }
+  memcpy(before, code, sizeof code);
+  for (n = 0; n < 3; n++) {
+    x[999] = bad[n];
+    CHECK(mha_s8_quantize(code, x, 1000, affine(1.0f, 0)) == MHA_ERR_VALUE, "not finite");
+    x[999] = 0.0f;
+    CHECK(mha_s8_quantize(code, x, 1000, affine(bad[n], 0)) == MHA_ERR_VALUE, "scale not finite");
+  }
+  CHECK(mha_s8_quantize(code, x, 1000, affine(0.0f, 0)) == MHA_ERR_VALUE, "scale 0");
+  CHECK(mha_s8_quantize(code, x, 1000, affine(-1.0f, 0)) == MHA_ERR_VALUE, "scale -1");
+  for (n = 0; n < 2; n++) {
+    mha_s8_affine a;
+    a.scale = 1.0f, a.zero = n ? 128 : -129;
+    CHECK(mha_s8_quantize(code, x, 1000, a) == MHA_ERR_VALUE, "zero point");
+  }
+  CHECK(mha_s8_quantize(NULL, x, 1, affine(1.0f, 0)) == MHA_ERR_NULL, "out NULL");
+  CHECK(mha_s8_quantize(code, NULL, 1, affine(1.0f, 0)) == MHA_ERR_NULL, "x NULL");
+  CHECK(mha_s8_quantize((signed char *)x + 3, x, 1, affine(1.0f, 0)) == MHA_ERR_OVERLAP, "out over x");
+  CHECK(mha_s8_quantize(code, x, 0, affine(1.0f, 0)) == MHA_OK, "nothing");
+  CHECK(memcmp(code, before, sizeof code) == 0, "what was refused is written");
+}
+
 /* ---- Distance from exact attention ---- */
 
 /* Row i of head 0 in double, of the numbers that the codes stand for, in steps of the output, not rounded. */
@@ -691,6 +1059,10 @@ const group s8_groups[] = {
   { "s8: sums of 512", s8_cliff },
   { "s8: extremes", s8_extremes },
   { "s8: scratch", s8_scratch },
+  { "s8: what prepare refuses", s8_prepare },
+  { "s8: bounds", s8_bounds },
+  { "s8: what a call refuses", s8_check_desc },
+  { "s8: quantize", s8_quantize },
   { "s8: accuracy", s8_accuracy },
   { NULL, NULL }
 };
