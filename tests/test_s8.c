@@ -717,8 +717,9 @@ static void s8_prepare(void) {
     b = a, b.v.scale = huge, prepare_wants(tflm ? MHA_ERR_RANGE : MHA_ERR_VALUE, &b, "huge v");
     b = a, b.o.scale = tiny, prepare_wants(tflm ? MHA_ERR_RANGE : MHA_ERR_VALUE, &b, "tiny o");
     if (tflm) {
-      b = a, b.logits.scale = 1.0f / 67108864.0f, prepare_wants(MHA_ERR_RANGE, &b, "a factor of thousands");
-      b.q.scale = 1e-9f, prepare_wants(MHA_ERR_VALUE, &b, "a step of 2^-26 in the exponent");
+      b = a, b.logits.scale = 1.5f / 67108864.0f, prepare_wants(MHA_ERR_RANGE, &b, "a factor of thousands");
+      b.q.scale = 1e-9f, b.logits.scale = 1.0f / 67108864.0f;
+      prepare_wants(MHA_ERR_VALUE, &b, "a step of 2^-26 in the exponent");
       b.scale = 1.001f, prepare_wants(MHA_OK, &b, "a step of more than 2^-26");
       b = a, b.logits.scale = huge, prepare_wants(MHA_OK, &b, "huge logits");
       b.scale = huge, prepare_wants(MHA_OK, &b, "huge logits, huge beta");
@@ -779,7 +780,7 @@ static void s8_bounds(void) {
       a->v = affine(1.0f, sign ? -128 : 127);
       a->o.scale = ldexpf(1.0f, -e);
       status = mha_s8_prepare(p->consts, p->tables[0], a);
-      CHECK(status == MHA_OK || (status == MHA_ERR_RANGE && e > 20), "v / o 2^%d: %s", e, mha_strerror(status));
+      CHECK(status == MHA_OK || (status == MHA_ERR_RANGE && e > 19), "v / o 2^%d: %s", e, mha_strerror(status));
       if (status == MHA_OK && problem_prepare(p)) {
         flags = literal_s8_attend(&p->d, p->literal, p->want);
         CHECK(!flags, "v / o 2^%d overflows", e);
@@ -980,6 +981,180 @@ static void s8_quantize(void) {
   CHECK(memcmp(code, before, sizeof code) == 0, "what was refused is written");
 }
 
+/* ---- Scales from a calibration set ---- */
+
+typedef struct { double least, most; } span;
+
+static void include(span *s, double x) {
+  if (x < s->least) s->least = x;
+  if (x > s->most) s->most = x;
+}
+
+/* 256 codes, one of them 0, from end to end */
+static void covers(mha_s8_affine a, span s, const char *what) {
+  double scale = (double)a.scale, width = s.most - s.least;
+  CHECK(fabs(scale * 255.0 - width) <= 1e-5 * width, "%s: scale %g for %g .. %g", what, scale, s.least, s.most);
+  CHECK(a.zero >= -128 && a.zero <= 127 && scale * (-128 - a.zero) <= s.least + 0.501 * scale &&
+            scale * (127 - a.zero) >= s.most - 0.501 * scale,
+        "%s: scale %g, zero point %d for %g .. %g", what, scale, a.zero, s.least, s.most);
+}
+
+enum { CAL_BATCH = 3, CAL_Q = 7, CAL_KV = 19, CAL_D = 16, CAL_DV = 12 };
+
+typedef struct {
+  mha_desc d;
+  float    q[CAL_BATCH * CAL_Q * 4 * CAL_D], k[CAL_BATCH * CAL_KV * 2 * CAL_D], v[CAL_BATCH * CAL_KV * 2 * CAL_DV];
+  float    o[CAL_BATCH * CAL_Q * 4 * CAL_DV];
+  size_t   lens[CAL_BATCH];
+} calibration;
+
+static void calibration_new(calibration *c) {
+  float  q_middle = rng_float(-2.0f, 2.0f), v_middle = rng_float(-3.0f, 3.0f);
+  size_t n;
+  memset(c, 0, sizeof *c);
+  c->d.batch = CAL_BATCH, c->d.q_heads = 4, c->d.kv_heads = 2;
+  c->d.q_len = CAL_Q, c->d.kv_len = CAL_KV, c->d.d_k = CAL_D, c->d.d_v = CAL_DV;
+  c->d.q = c->q, c->d.k = c->k, c->d.v = c->v, c->d.o = c->o;
+  for (n = 0; n < sizeof c->q / sizeof c->q[0]; n++) c->q[n] = q_middle + rng_normal() * (1.0f + (float)(n % 64 / 16));
+  for (n = 0; n < sizeof c->k / sizeof c->k[0]; n++) c->k[n] = rng_normal();
+  for (n = 0; n < sizeof c->v / sizeof c->v[0]; n++) c->v[n] = v_middle + rng_normal();
+}
+
+static void s8_calibrate(void) {
+  static calibration c;
+  size_t             round, m, b, h, i, j, x;
+  for (round = 0; round < 12; round++)
+    for (m = 0; m < 2; m++) {
+      const size_t head = round % 3 ? rng_below(4) : MHA_ALL;
+      span         q = { 0.0, 0.0 }, k = q, v = q, o = q, dots = q;
+      mha_s8_quant a;
+      mha_status   status;
+      calibration_new(&c);
+      if (rng_chance(50)) {
+        for (b = 0; b < CAL_BATCH; b++) c.lens[b] = rng_between(1, CAL_KV);
+        c.d.kv_lens = c.lens;
+        for (b = 0; b < CAL_BATCH; b++)
+          for (x = c.lens[b] * 2 * CAL_D; x < CAL_KV * 2 * CAL_D; x++) c.k[b * CAL_KV * 2 * CAL_D + x] = 1e9f;
+      }
+      if (rng_chance(50)) c.d.scale = rng_float(0.1f, 0.5f);
+      memset(&a, 0x11, sizeof a); /* all but the mode is written */
+      a.mode = modes[m];
+      status = mha_s8_calibrate(&a, &c.d, head);
+      if (!CHECK(status == MHA_OK, "mha_s8_calibrate: %s", mha_strerror(status))) continue;
+      for (b = 0; b < CAL_BATCH; b++)
+        for (h = 0; h < 4; h++) {
+          size_t len = c.d.kv_lens ? c.lens[b] : CAL_KV;
+          if (head != MHA_ALL && h != head) continue;
+          for (i = 0; i < CAL_Q; i++) {
+            const float *q0 = c.q + ((b * CAL_Q + i) * 4 + h) * CAL_D;
+            for (x = 0; x < CAL_D; x++) include(&q, (double)q0[x]);
+            for (x = 0; x < CAL_DV; x++) include(&o, (double)c.o[((b * CAL_Q + i) * 4 + h) * CAL_DV + x]);
+            for (j = 0; j < len; j++) {
+              const float *k0 = c.k + ((b * CAL_KV + j) * 2 + h / 2) * CAL_D;
+              double       dot = 0.0;
+              for (x = 0; x < CAL_D; x++) dot += (double)q0[x] * (double)k0[x];
+              include(&dots, dot);
+            }
+          }
+          for (j = 0; j < len; j++) {
+            for (x = 0; x < CAL_D; x++) include(&k, (double)c.k[((b * CAL_KV + j) * 2 + h / 2) * CAL_D + x]);
+            for (x = 0; x < CAL_DV; x++) include(&v, (double)c.v[((b * CAL_KV + j) * 2 + h / 2) * CAL_DV + x]);
+          }
+        }
+      covers(a.q, q, "q"), covers(a.k, k, "k"), covers(a.v, v, "v"), covers(a.o, o, "o");
+      if (modes[m] == MHA_S8_TFLM) covers(a.logits, dots, "logits");
+      else CHECK(!(a.logits.scale > 0.0f) && !a.logits.zero, "logits in native mode");
+      CHECK(a.mode == modes[m] && a.d_k == CAL_D && a.kv_len == CAL_KV && !a.logit_map && !(a.map_scale > 0.0f),
+            "the rest of quant");
+      CHECK(same_float(a.scale, c.d.scale > 0.0f ? c.d.scale : 0.25f), "scale %g", (double)a.scale);
+    }
+}
+
+/* A float attention quantised by what calibration says of it: how far from its own output are the codes? */
+static void s8_end_to_end(void) {
+  static calibration c;
+  static const double most[2] = { 9.0, 9.0 }, mean[2] = { 9.0, 9.0 }; /* steps of o */
+  size_t             m, round, b, n;
+  for (m = 0; m < 2; m++) {
+    double worst = 0.0, sum = 0.0, count = 0.0;
+    for (round = 0; round < 20; round++) {
+      static signed char q[CAL_Q * 4 * CAL_D], k[CAL_KV * 2 * CAL_D], v[CAL_KV * 2 * CAL_DV], o[CAL_Q * 4 * CAL_DV];
+      mha_s8_quant       a;
+      mha_s8_consts      consts;
+      mha_s8_desc        d;
+      int32_t            table[256];
+      calibration_new(&c);
+      memset(&a, 0, sizeof a);
+      memset(&d, 0, sizeof d);
+      a.mode = modes[m];
+      CHECK(mha_s8_calibrate(&a, &c.d, MHA_ALL) == MHA_OK, "calibrate");
+      CHECK(mha_s8_prepare(&consts, modes[m] == MHA_S8_TFLM ? table : NULL, &a) == MHA_OK, "prepare");
+      d.q_heads = 4, d.kv_heads = 2, d.q_len = CAL_Q, d.kv_len = CAL_KV, d.d_k = CAL_D, d.d_v = CAL_DV;
+      d.q = q, d.k = k, d.v = v, d.o = o, d.consts = &consts;
+      for (b = 0; b < CAL_BATCH; b++) {
+        mha_s8_quantize(q, c.q + b * sizeof q, sizeof q, a.q);
+        mha_s8_quantize(k, c.k + b * sizeof k, sizeof k, a.k);
+        mha_s8_quantize(v, c.v + b * sizeof v, sizeof v, a.v);
+        CHECK(attend_rows(&d, 0, MHA_ALL, 0) == MHA_OK, "attend");
+        for (n = 0; n < sizeof o; n++) {
+          double error = fabs(o[n] - a.o.zero - (double)c.o[b * sizeof o + n] / (double)a.o.scale);
+          worst = error > worst ? error : worst;
+          sum += error, count += 1.0;
+        }
+      }
+    }
+    sum /= count;
+    CHECK(worst <= most[m] && sum <= mean[m], "%s: mean error %g, largest %g steps", mode_name(modes[m]), sum, worst);
+    if (getenv("MHA_ACCURACY_PRINT"))
+      printf("    %-6s from float to float: mean error %.3f, largest %.3f steps\n", mode_name(modes[m]), sum, worst);
+  }
+}
+
+static void s8_calibrate_refuses(void) {
+  static calibration c, fine;
+  static float       some[4] = { 0.1f, 0.1f, 0.1f, 0.1f }, bias[CAL_KV];
+  mha_s8_quant       a, before;
+  size_t             m, n;
+  calibration_new(&fine);
+  for (m = 0; m < 2; m++) {
+    memset(&a, 0, sizeof a);
+    a.mode = modes[m];
+    before = a;
+#define REFUSES(change, head, want)                                                                           \
+  do {                                                                                                        \
+    mha_status got;                                                                                           \
+    c = fine;                                                                                                 \
+    c.d.q = c.q, c.d.k = c.k, c.d.v = c.v, c.d.o = c.o;                                                       \
+    change;                                                                                                   \
+    got = mha_s8_calibrate(&a, &c.d, head);                                                                   \
+    CHECK(got == want, "%s: %s, wanted %s", #change, mha_strerror(got), mha_strerror(want));                  \
+    CHECK(memcmp(&a, &before, sizeof a) == 0 && memcmp(c.o, fine.o, sizeof c.o) == 0, "%s: written", #change); \
+  } while (0)
+    CHECK(mha_s8_calibrate(NULL, &fine.d, 0) == MHA_ERR_NULL, "quant NULL");
+    CHECK(mha_s8_calibrate(&a, NULL, 0) == MHA_ERR_NULL, "d NULL");
+    REFUSES(c.d.q = NULL, 0, MHA_ERR_NULL);
+    REFUSES(c.d.o = NULL, 0, MHA_ERR_NULL);
+    REFUSES(c.d.softcap = 5.0f, 0, MHA_ERR_OPTION);
+    REFUSES(c.d.bias = bias, 0, MHA_ERR_OPTION);
+    REFUSES(c.d.alibi_slopes = some, 0, MHA_ERR_OPTION);
+    REFUSES(c.d.sinks = some, 0, MHA_ERR_OPTION);
+    REFUSES(c.d.k_type = MHA_F16, 0, MHA_ERR_TYPE);
+    REFUSES(c.d.v_type = MHA_BF16, 0, MHA_ERR_TYPE);
+    REFUSES((void)0, 4, MHA_ERR_HEADS);
+    for (n = 0; n < 3; n++) {
+      float bad = n == 0 ? from_bits(0x7fc00000u) : n == 1 ? INFINITY : -INFINITY;
+      REFUSES(c.q[sizeof c.q / sizeof c.q[0] - 1] = bad, MHA_ALL, MHA_ERR_VALUE);
+      REFUSES(c.k[3] = bad, MHA_ALL, MHA_ERR_VALUE);
+      REFUSES(c.v[5] = bad, MHA_ALL, MHA_ERR_VALUE);
+    }
+    a.mode = before.mode = 0;
+    REFUSES((void)0, 0, MHA_ERR_TYPE);
+    a.mode = before.mode = 3;
+    REFUSES((void)0, 0, MHA_ERR_TYPE);
+#undef REFUSES
+  }
+}
+
 /* ---- Distance from exact attention ---- */
 
 /* Row i of head 0 in double, of the numbers that the codes stand for, in steps of the output, not rounded. */
@@ -1063,6 +1238,9 @@ const group s8_groups[] = {
   { "s8: bounds", s8_bounds },
   { "s8: what a call refuses", s8_check_desc },
   { "s8: quantize", s8_quantize },
+  { "s8: calibrate", s8_calibrate },
+  { "s8: what calibrate refuses", s8_calibrate_refuses },
+  { "s8: float to float", s8_end_to_end },
   { "s8: accuracy", s8_accuracy },
   { NULL, NULL }
 };
