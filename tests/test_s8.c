@@ -1073,7 +1073,7 @@ static void s8_calibrate(void) {
 /* A float attention quantised by what calibration says of it: how far from its own output are the codes? */
 static void s8_end_to_end(void) {
   static calibration c;
-  static const double most[2] = { 9.0, 9.0 }, mean[2] = { 9.0, 9.0 }; /* steps of o */
+  static const double most[2] = { 15.0, 14.0 }, mean[2] = { 1.1, 0.7 }; /* steps of o, as in s8_accuracy */
   size_t             m, round, b, n;
   for (m = 0; m < 2; m++) {
     double worst = 0.0, sum = 0.0, count = 0.0;
@@ -1182,10 +1182,12 @@ static void exact_row(const problem *p, size_t i, double *o) {
 }
 
 static void s8_accuracy(void) {
-  /* the largest of 2,560 outputs, and their mean; TFLM's with 512 keys and more hang on how peaked the rows are */
+  /* Errors in steps of o, tflm and native: the largest of 2,560, and the mean, half of which is the rounding of
+     o itself.  About 1.3 times what twelve seeds gave. */
   static const struct { size_t kv_len; double spread, most[2], mean[2]; } rows[] = {
-    { 32, 1.0, { 9, 9 }, { 9, 9 } },  { 128, 1.0, { 99, 9 }, { 9, 9 } }, { 128, 2.5, { 9, 9 }, { 9, 9 } },
-    { 512, 1.0, { 99, 9 }, { 99, 9 } }, { 4096, 1.0, { 999, 9 }, { 999, 9 } }, { 4096, 2.5, { 999, 9 }, { 999, 9 } },
+    { 32, 1.0, { 5.2, 0.62 }, { 1.1, 0.27 } },    { 128, 1.0, { 17.0, 0.6 }, { 3.2, 0.27 } },
+    { 128, 2.5, { 5.2, 0.6 }, { 1.0, 0.27 } },    { 512, 1.0, { 95.0, 0.6 }, { 16.0, 0.27 } },
+    { 4096, 1.0, { 130.0, 0.6 }, { 96.0, 0.27 } }, { 4096, 2.5, { 110.0, 1.2 }, { 8.0, 0.27 } },
   };
   enum { D = 32, ROWS = 80 };
   static double exact[ROWS * D];
