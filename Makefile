@@ -19,7 +19,7 @@ TEST_FLAGS = -std=c99 -ffp-contract=off $(WARN) $(CFLAGS)
 
 export CC CFLAGS WARN B SEED NAME
 
-HEADERS  = mha.h $(wildcard tests/*.h)
+HEADERS  = mha.h $(wildcard tests/*.h tests/tflm/*.h)
 SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/compose.c))
 OBJECTS  = $(SOURCES:tests/%.c=$(B)/%.o)
 PROGRAMS = $(B)/test_mha $(B)/test_exact $(B)/test_muladd
@@ -74,6 +74,15 @@ peers-minilm: $(B)/shared.so ## a real model against PyTorch in double (needs pi
 	then "$$p" -B tests/minilm/peers.py $(B)/shared.so; \
 	else echo "skipped: $(PYTHON) is not installed (install Python 3 with venv and pip, or set PYTHON)"; fi
 
+peers-tflm: $(B)/shared.so ## int8 attention against TensorFlow Lite Micro, millions of outputs (needs pip)
+	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy tflite_micro); \
+	then "$$p" -B tests/tflm/peers.py $(B)/shared.so $(ARGS); \
+	else echo "skipped: $(PYTHON) is not installed (install Python 3 with venv and pip, or set PYTHON)"; fi
+
+tflm-golden: ## write tests/tflm/golden.h anew (needs pip)
+	@p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy tflite_micro) || p=$(PYTHON); \
+	"$$p" -B tests/tflm/golden.py > $(B)/golden.h && mv $(B)/golden.h tests/tflm/golden.h
+
 bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, numpy (needs pip; ARGS=--quick)
 	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh numpy threadpoolctl matplotlib onnx onnxruntime torch ggml); \
 	then "$$p" -B tests/peers/bench_peers.py $(B)/peers.so $(B)/naive.so --out $(B)/peers \
@@ -84,7 +93,7 @@ clean: ## delete build/
 	rm -rf $(B)
 
 .PHONY: help run test examples inclusion targets bench bench-compare bench-growth bench-peers \
-        minilm-data peers-minilm clean FORCE
+        minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more.

