@@ -17,12 +17,14 @@ void say(const char *what, const char *name, unsigned long n) {
   say_text(name, p);
 }
 
-void say_hash(const char *name, uint32_t hash) {
+void say_hash(const char *what, const char *name, uint32_t hash) {
   char text[9];
   int  k;
   for (k = 0; k < 8; k++) text[k] = "0123456789abcdef"[hash >> (28 - 4 * k) & 15u];
   text[8] = '\0';
   board_text("hash ");
+  board_text(what);
+  board_text(" ");
   say_text(name, text);
 }
 

@@ -14,7 +14,7 @@ unsigned long board_cycles(void); /* since the call before; 0 on boards without 
 
 /* One line: what, name and a number, as in "stack float 812". */
 void say(const char *what, const char *name, unsigned long n);
-void say_hash(const char *name, uint32_t hash);
+void say_hash(const char *what, const char *name, uint32_t hash);
 void say_text(const char *what, const char *text);
 
 /* Runs a call and says "count NAME CYCLES".  Under QEMU a plugin counts the instructions between the marks. */

@@ -24,6 +24,6 @@ int main(void) {
   stack("float", level1);
   count("nothing", nothing);
   count("float-" SHAPE, level1);
-  say_hash("float-" SHAPE, hash_floats(HASH_START, o, LEN * WIDTH));
+  say_hash("counted", "float-" SHAPE, hash_floats(HASH_START, o, LEN * WIDTH));
   return status != MHA_OK;
 }

@@ -167,7 +167,7 @@ int main(void) {
   for (n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     used = 0;
     noise_seed((uint32_t)n + 1u);
-    say_hash(cases[n].name, cases[n].run());
+    say_hash("float", cases[n].name, cases[n].run());
   }
   return 0;
 }

@@ -128,7 +128,8 @@ figures() {
     paste -d ' ' "$T/names" "$program.counts" > "$T/pairs"
   fi
   grep -v '^nothing ' "$T/pairs" | while read -r what n; do figure "$1$what" "$n"; done
-  awk '$1 == "stack" { print $2, $3 }' "$program.txt" | while read -r what n; do figure "$1stack-$what" "$n"; done
+  awk '$1 == "stack" && $3 > most[$2] { most[$2] = $3 } END { for (what in most) print what, most[what] }' \
+    "$program.txt" | sort | while read -r what n; do figure "$1stack-$what" "$n"; done
 }
 
 # size_of WHAT FLAGS...: what a program that makes this call has more than one that makes none: bytes of the
@@ -165,6 +166,7 @@ on_core() {
     have $tool || { skipped "$name: $tool is not installed"; touch "$T/skipped"; return; }
   done
   float_on_core
+  s8_on_core
 }
 
 float_on_core() {
@@ -195,6 +197,40 @@ float_on_core() {
       program float_count_Os "$room_map" -Os $F/float_count.c "$object" && emulate $room_machine && figures Os-
     fi
   fi
+}
+
+s8_on_core() {
+  small=
+  [ $kind != avr ] || small=-DSMALL
+  if object s8-O2 -O2 -DMHA_NO_FLOAT; then
+    floatless -O2
+    program s8_hash "$map" -O2 -DMHA_NO_FLOAT $F/s8_hash.c -I$F "$D/s8_consts.c" "$object" &&
+      emulate $machine && same "int8" s8_hash
+    s8_counts "" -O2
+  fi
+  if object s8-Os -Os -DMHA_NO_FLOAT; then
+    floatless -Os
+    size_of nothing -Os -DMHA_NO_FLOAT
+    for call in tflm native tflm_lean native_lean; do
+      size_of $call -Os -DMHA_NO_FLOAT -DCALL_$(echo $call | tr '[:lower:]' '[:upper:]')
+    done
+    [ $name != M4F ] || s8_counts Os- -Os
+  fi
+}
+
+s8_counts() {
+  program "s8_count$2" "$room_map" "$2" -DMHA_NO_FLOAT $small $F/s8_count.c -I$F "$D/s8_consts.c" "$object" &&
+    emulate $room_machine && same "int8, counted, $2" s8_count$small && figures "$1"
+}
+
+# floatless FLAGS: with MHA_NO_FLOAT the object asks for nothing but mem... and the compiler's own integer helpers
+floatless() {
+  ${prefix}nm -u "$object" | awk '{ print $NF }' > "$T/needs"
+  bad=$(grep -v '^mem\(cpy\|move\|set\|cmp\)$' "$T/needs" |
+    grep -e '^[^_]' -e '^_[^_]' -e '^__aeabi_c\{0,1\}[fd]' -e '^__aeabi_.*2[fd]$' \
+    -e '^__[a-z]*[sd]f' -e '^__fp' -e '^__fix' -e '^__float' | tr '\n' ' ')
+  if [ -n "$bad" ]; then failed "$name: MHA_NO_FLOAT $1 needs $bad"
+  else ok "$name: MHA_NO_FLOAT $1 needs $(tr '\n' ' ' < "$T/needs" | sed 's/ $//; s/^$/nothing/')"; fi
 }
 
 # desktop NAME FLAGS AND FILES...: a program of this machine, its output to $D/NAME.txt
@@ -251,6 +287,13 @@ for numerics in fused muladd; do
   ) &
 done
 wait
+# The fused object has everything, among it what makes the constants
+if desktop s8_consts $F/s8_consts.c "$D/mha_fused.o"; then
+  mv "$D/s8_consts.txt" "$D/s8_consts.c"
+  desktop s8_hash -I$F $F/s8_hash.c "$D/s8_consts.c" "$D/mha_fused.o"
+  desktop s8_count -I$F $F/s8_count.c "$D/s8_consts.c" "$D/mha_fused.o"
+  desktop s8_count-DSMALL -DSMALL -I$F $F/s8_count.c "$D/s8_consts.c" "$D/mha_fused.o"
+fi
 
 # As many cores at once as there are processors here
 lanes=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)
