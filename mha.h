@@ -1,9 +1,9 @@
-/* mha.h - v0.2.0 - multi-head attention, one C header without dependencies - licence at the end
+/* mha.h - v0.3.0 - multi-head attention, one C header without dependencies - licence at the end
 
    CONTENTS (search for the headings)
 
-      QUICK START   LAYOUT   SEMANTICS   ARITHMETIC   ACCURACY   MEMORY AND THREADS   OPTIONS   LIMITS
-      REVISIONS
+      QUICK START   LAYOUT   SEMANTICS   ARITHMETIC   ACCURACY   INTEGER ATTENTION   MEMORY AND THREADS
+      OPTIONS   LIMITS   REVISIONS
       == API ==   == Implementation ==   == Kernels ==   == Licence ==
 
 
@@ -164,6 +164,42 @@
    way; 0.18 / 0.22 / 0.28 and 0.18 / 0.18 / 0.32 over the classes not made to reach it.
 
 
+   INTEGER ATTENTION   the mha_s8_ functions
+
+   int8 in, int8 out, as quantised models have it: real number = scale * (code - zero), with a scale and a
+   zero point for each of q, k, v, o.  mha_s8_prepare makes plain integers of these once, on any machine, and
+   proves on the way that no sum can overflow; the calls then use integers only, and MHA_NO_FLOAT leaves
+   floating point out of the object altogether.  There are two arithmetics, both exact to the bit on every
+   machine and for every division of the work:
+
+   MHA_S8_TFLM   what TensorFlow Lite for Microcontrollers computes for BATCH_MATMUL, SOFTMAX, BATCH_MATMUL:
+                 every logit an int8 code, every weight a multiple of 1/256, double rounding, its table of
+                 exponentials.  For models that were trained or tested with that.  Where the exponentials of a
+                 row add up to 512 or more (as for 512 keys that are alike), which that library refuses, the
+                 row becomes o.zero and the call returns MHA_WARN_SUM.
+   MHA_S8_NATIVE no codes in between: needs no scale for logits, no calibration of them and no table, loses
+                 nothing on long rows, and is the more exact one.  For everything else.
+
+   The native result, for a row that sees at least one key; >> rounds down, the integers do not overflow, f is
+   the constants' factor multiplier * 2^left / 2^(32 + right):
+
+      acc_j = sum over c of (q_c - q.zero) (k_jc - k.zero)         M = the largest acc_j of a visible key
+      t_j   = floor((M - acc_j) * f(qk) + 1/2)                      distance below M, in 256ths of an octave
+      e_j   = 0 if t_j >= 4096; else, with n = t_j >> 8, a = t_j >> 4 & 15, b = t_j & 15,
+              x = (A_a B_b + 2^14) >> 15,  e_j = (x + (2^n >> 1)) >> n                2^-(t_j / 256) in Q0.15
+              A_a = 32767 * 2^(-a/16) and B_b = 32768 * 2^(-b/256), to the nearest integer
+      L     = sum over j of e_j             S_c = sum over j of e_j (v_jc - v.zero)
+      z     = leading zeros of L in 32 bits            R = 2^62 / (L 2^z), as mha__s8_reciprocal has it
+      F     = (R * pv.multiplier + 2^30) >> 31
+      o_c   = o.zero + ((((S_c 2^z) >> 16) * F + 2^(pv.right - 1)) >> pv.right), clamped to -128 .. 127
+
+   mha_s8_tflm and mha_s8_native take scratch for two rows of scores, the lean ones none.  Visibility works as
+   above: MHA_CAUSAL, MHA_Q_LAST, windows, q_start, mask; key j is at position j.  Since sums of integers have no order, a ring
+   buffer of keys may be read as it lies, as long as no rule looks at positions.
+
+   MHA_NO_FLOAT needs constants from elsewhere: examples/quantize.c prints them as C source.
+
+
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
@@ -196,23 +232,28 @@
       MHA_ALLOW_FAST_MATH   do not refuse -ffast-math and its parts; all promises about NaN, -inf and bits
                             end.  (Clang tells a header only of the whole, not of parts such as
                             -funsafe-math-optimizations: never use those.)
+      MHA_NO_FLOAT          only integer attention, without a float or double anywhere (wherever you include)
+      MHA_NO_S8             no integer attention (wherever you include)
+      MHA_S8_UNCHECKED      integer attention trusts its arguments, for the sake of flash: call mha_s8_check
+                            in a build of your own for the sizes that you have, and the run with this
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
 
    LIMITS
 
-   float32 queries and outputs; no dropout, no training; no masks other than bytes, biases and the rules
-   above.  Instances: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64,
+   float32 or int8 queries and outputs; no dropout, no training; no masks other than bytes, biases and the
+   rules above.  Instances of the float kernels: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64,
    SIMD128 in WebAssembly (compiled with -msimd128).  Positions lie within +-PTRDIFF_MAX/4.  Compilers may
    call memcpy, memset and memmove.
 
 
    REVISIONS
 
+      0.3.0  2026-11-30  integer attention, microcontrollers
       0.2.0  2026-11-30  faster throughout, SIMD128 in WebAssembly; the same bits
       0.1.0  2026-11-29  first version
 */
-#if defined(MHA_VERSION) && MHA_VERSION != 200
+#if defined(MHA_VERSION) && MHA_VERSION != 300
 #  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
 #endif
 
@@ -225,8 +266,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MHA_VERSION        200 /* 0.2.0 = 0 * 10000 + 2 * 100 + 0 */
-#define MHA_VERSION_STRING "0.2.0"
+#define MHA_VERSION        300 /* 0.3.0 = 0 * 10000 + 3 * 100 + 0 */
+#define MHA_VERSION_STRING "0.3.0"
 #define MHA_NUMERICS       1   /* the order of roundings, see ARITHMETIC; another number, other bits */
 
 #ifndef MHADEF
@@ -241,7 +282,7 @@
 #  endif
 #endif
 
-/* What every call returns.  After anything but MHA_OK, nothing was written. */
+/* What every call returns.  After an error, which is less than 0, nothing was written. */
 typedef enum {
   MHA_OK          = 0,
   MHA_WARN_SUM    = 1,   /* mha_s8_tflm: exponentials of a row added up to 512 or more */
