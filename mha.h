@@ -2716,8 +2716,8 @@ MHA__INLINE int32_t mha__s8_rescale_common(int32_t x, const mha_s8_factor *f) {
 }
 
 #if defined(__ARM_FEATURE_SAT) && defined(__GNUC__) /* GCC tears the comparisons apart inside loops */
-#  define mha__s8_clamp(x)       __builtin_arm_ssat(x, 8)
-#  define mha__s8_at_most_255(x) __builtin_arm_usat(x, 8) /* x >= 0 */
+#  define mha__s8_clamp(x)       ((int32_t)__builtin_arm_ssat(x, 8))
+#  define mha__s8_at_most_255(x) ((int32_t)__builtin_arm_usat(x, 8)) /* x >= 0 */
 #else
 MHA__INLINE int32_t mha__s8_clamp(int32_t x) { return x < -128 ? -128 : x > 127 ? 127 : x; }
 MHA__INLINE int32_t mha__s8_at_most_255(int32_t x) { return x > 255 ? 255 : x; }
@@ -2796,8 +2796,8 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
   row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
   row->mask = d->mask ? d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row : NULL;
-  row->lo = row->sum = 0;
-  row->r = row->shift = 0;
+  row->lo = 0, row->sum = 0;
+  row->r = 0, row->shift = 0;
   if (d->flags & MHA_Q_LAST) position += (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len;
   if (d->flags & MHA_USE_WINDOW) {
     right = d->window_right;
@@ -2904,7 +2904,8 @@ MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, i
 /* tflm: logits up to `stop` become weights, where they are, one per row.  0 where they can't. */
 MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t *w, const int16_t *stop, int hidden) {
   uint32_t       sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
-  int32_t        most = -128, r, shift;
+  int32_t        most = -128, r;
+  int            shift;
   const int16_t *s;
 #define mha__s8_e(s) (hidden && most - (s) > 255 ? 0 : table[most - (s)])
   for (s = w; s != stop; s += MHA__S8_ROWS)
@@ -3272,6 +3273,14 @@ MHADEF mha_status mha_s8_exp_table(int32_t *table, int32_t exp_multiplier, int e
 
 #ifndef MHA_NO_FLOAT
 
+static int mha__s8_positive(float x) { return x > 0.0f && mha__is_finite(x); }
+static int mha__s8_sound(mha_s8_affine a) { return mha__s8_positive(a.scale) && a.zero >= -128 && a.zero <= 127; }
+
+#if DBL_MANT_DIG != 53
+MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
+  return (void)consts, (void)exp_table, (void)quant, MHA_ERR_TYPE;
+}
+#else
 /* x > 0 as multiplier / 2^31 * 2^exponent, the multiplier to nearest: in exponent, which is returned */
 static int mha__s8_frexp(double x, int32_t *multiplier) {
   union {
@@ -3298,18 +3307,12 @@ static mha_s8_factor mha__s8_factor_of(double x, int lowest) {
   return f;
 }
 
-static int mha__s8_positive(float x) { return x > 0.0f && mha__is_finite(x); }
-static int mha__s8_sound(mha_s8_affine a) { return mha__s8_positive(a.scale) && a.zero >= -128 && a.zero <= 127; }
-
 /* The largest |code - zero| */
 static uint32_t mha__s8_reach(mha_s8_affine a) { return (uint32_t)(a.zero < 0 ? 127 - a.zero : a.zero + 128); }
 
 static int mha__s8_fits(uint64_t most, mha_s8_factor f) { return f.left < 31 && most << f.left <= 0x7fffffffu; }
 
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
-#if DBL_MANT_DIG != 53
-  return (void)consts, (void)exp_table, (void)quant, MHA_ERR_TYPE;
-#else
   const int     tflm = quant && quant->mode == MHA_S8_TFLM;
   mha_s8_consts out;
   uint64_t      most;
@@ -3363,8 +3366,8 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
   }
   *consts = out;
   return MHA_OK;
-#endif
 }
+#endif
 
 /* To the nearest integer, halves away from zero, at most +-256 */
 static int mha__s8_round(float x) {
@@ -3424,7 +3427,7 @@ static mha_s8_affine mha__s8_cover(mha__s8_span span) {
   mha_s8_affine a;
   a.scale = span.most / 255.0f - span.least / 255.0f;
   if (a.scale < 1.17549435e-38f) a.scale = 1.17549435e-38f;
-  a.zero = mha__s8_clamp(-128 - mha__s8_round(span.least / a.scale));
+  a.zero = (int)mha__s8_clamp(-128 - mha__s8_round(span.least / a.scale));
   return a;
 }
 
