@@ -64,18 +64,20 @@ static mha_s8_affine affine(float scale, int zero) {
   return a;
 }
 
-static void fill(signed char *x, size_t n) {
-  size_t kind = rng_below(8), m;
+/* near: close to 0, for factors that would saturate everything else */
+static void fill(signed char *x, size_t n, int near) {
+  size_t kind = near ? 9 : rng_below(8), m;
   int    low = (int)rng_below(249) - 128;
   for (m = 0; m < n; m++)
     x[m] = (signed char)(kind == 0   ? rng_chance(50) ? 127 : -128
                          : kind == 1 ? low
                          : kind == 2 ? low + (int)rng_below(8)
+                         : kind == 9 ? (int)rng_below(7) - 3
                                      : (int)rng_below(256) - 128);
 }
 
 /* Scales for which a logit of uniform codes has a standard deviation of `spread` (in the exponent). */
-static void random_quant(mha_s8_quant *a, int mode, size_t d_k, const signed char *map) {
+static void random_quant(mha_s8_quant *a, int mode, size_t d_k, const signed char *map, int near) {
   double spread = (double)power(-4, 4), root = sqrt((double)d_k);
   float  ratio = power(-2.0, 1.5), factor;
   memset(a, 0, sizeof *a);
@@ -86,8 +88,14 @@ static void random_quant(mha_s8_quant *a, int mode, size_t d_k, const signed cha
   a->scale = rng_chance(50) ? 0.0f : power(-2.0, 2.0);
   factor = a->scale > 0.0f ? a->scale : mode == MHA_S8_TFLM ? 1.0f : (float)(1.0 / root);
   a->k = affine((float)(spread / (74.0 * 74.0 * root * (double)a->q.scale * (double)factor)), zero_point());
+  if (near) {
+    a->q.zero = (int)rng_below(5) - 2, a->k.zero = (int)rng_below(5) - 2;
+    a->v.zero = (int)rng_below(5) - 2, a->o = affine(a->v.scale / power(0.0, 9.0), (int)rng_below(9) - 4);
+    a->k.scale = power(-2.0, 10.0) / (a->q.scale * factor * 369.0f);
+  }
   if (mode != MHA_S8_TFLM) return;
   a->logits = affine((float)(spread / (40.0 * (double)factor * (double)power(-3.0, 3.0))), zero_point());
+  if (near) a->logits = affine(a->q.scale * a->k.scale / power(-3.0, 6.0), (int)rng_below(9) - 4);
   if (!map) return;
   a->logit_map = map;
   a->map_scale = a->logits.scale * power(-1.0, 1.0);
@@ -108,10 +116,10 @@ static size_t random_layout(mha_s8_strides *s, size_t heads, size_t len, size_t 
   return len ? (heads - 1) * head + (len - 1) * row + channels : 0;
 }
 
-static signed char *random_codes(mha_s8_strides *s, size_t heads, size_t len, size_t channels) {
+static signed char *random_codes(mha_s8_strides *s, size_t heads, size_t len, size_t channels, int near) {
   size_t       n = random_layout(s, heads, len, channels, 1);
   signed char *x = (signed char *)guard_new(n, rng_below(5));
-  fill(x, n);
+  fill(x, n, near);
   return x;
 }
 
@@ -141,11 +149,11 @@ static void random_visibility(mha_s8_desc *d) {
 }
 
 /* Constants of every head; 0 where mha_s8_prepare refuses one. */
-static int prepare_all(problem *p, int mode) {
+static int prepare_all(problem *p, int mode, int near) {
   size_t heads = p->d.consts_stride ? p->d.q_heads : 1, h;
   for (h = 0; h < heads; h++) {
     mha_s8_quant *a = &p->quant[h];
-    random_quant(a, mode, p->d.d_k, mode == MHA_S8_TFLM && rng_chance(25) ? p->map : NULL);
+    random_quant(a, mode, p->d.d_k, mode == MHA_S8_TFLM && rng_chance(25) ? p->map : NULL, near);
     if (a->scale <= 0.0f && mode == MHA_S8_NATIVE) a->d_k = p->d.d_k; /* the default scale hangs on it */
     else a->d_k = p->d.d_k + rng_below(3);
     a->kv_len = p->d.kv_len + rng_below(3) + !p->d.kv_len;
@@ -162,6 +170,7 @@ static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, s
   problem     *p = (problem *)calloc(1, sizeof *p);
   mha_s8_desc *d;
   size_t       each = rng_between(1, HEADS / 3), kv_heads = rng_between(1, 3), n, tries = 0;
+  int          near = rng_chance(20);
   if (!p) exit(2);
   d = &p->d;
   d->q_heads = kv_heads * each;
@@ -172,9 +181,9 @@ static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, s
     if (rng_chance(60)) d->d_v = rng_between(1, 40);
   }
   d_v = d->d_v ? d->d_v : d->d_k;
-  d->q = p->q = random_codes(&d->q_stride, d->q_heads, q_len, d->d_k);
-  d->k = p->k = random_codes(&d->k_stride, kv_heads, kv_len, d->d_k);
-  d->v = p->v = random_codes(&d->v_stride, kv_heads, kv_len, d_v);
+  d->q = p->q = random_codes(&d->q_stride, d->q_heads, q_len, d->d_k, near);
+  d->k = p->k = random_codes(&d->k_stride, kv_heads, kv_len, d->d_k, near);
+  d->v = p->v = random_codes(&d->v_stride, kv_heads, kv_len, d_v, near);
   p->o_bytes = random_layout(&d->o_stride, d->q_heads, q_len, d_v, 0);
   d->o = p->o = (signed char *)guard_new(p->o_bytes, rng_below(5));
   p->want = (signed char *)guard_new(p->o_bytes, 0);
@@ -183,7 +192,7 @@ static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, s
   for (n = 0; n < 256; n++) p->map[n] = (signed char)((int)rng_below(256) - 128);
   d->consts = p->consts;
   d->consts_stride = rng_below(5) < 2;
-  while (!prepare_all(p, mode))
+  while (!prepare_all(p, mode, near))
     if (!CHECK(++tries < 20, "mha_s8_prepare refuses what it should not")) exit(1);
   return p;
 }
@@ -250,7 +259,8 @@ static const char *problem_text(const problem *p) {
 static void same_as_literal(problem *p, const char *what) {
   size_t n;
   for (n = 0; n < p->o_bytes && p->o[n] == p->want[n]; n++) {}
-  CHECK(n == p->o_bytes, "%s: byte %zu of o is %d, wanted %d %s", what, n, p->o[n], p->want[n], problem_text(p));
+  if (n == p->o_bytes) CHECK(1, "same");
+  else CHECK(0, "%s: byte %zu of o is %d, wanted %d %s", what, n, p->o[n], p->want[n], problem_text(p));
   memset(p->o, 0xA5, p->o_bytes);
 }
 
@@ -357,7 +367,7 @@ static void s8_steps(void) {
 
 /* ---- Golden vectors of TensorFlow Lite Micro ---- */
 
-enum { UNIFORM, NARROW, EXTREME, EQUAL, CLIFF }; /* kinds of codes, see tflm/golden.py */
+enum { UNIFORM, NARROW, EXTREME, EQUAL, CLIFF, SMALL }; /* kinds of codes, see tflm/golden.py */
 
 static const struct golden {
   const char *name;
@@ -381,6 +391,7 @@ static void golden_fill(signed char *x, size_t n, int kind, uint32_t *state) {
                          : kind == NARROW  ? byte / 32 + 20
                          : kind == EXTREME ? (byte >= 128 ? 127 : -128)
                          : kind == EQUAL   ? 40
+                         : kind == SMALL   ? byte / 43 - 3
                                            : (m < 511 ? 40 : m < 513 ? 33 : -10));
   }
 }
@@ -458,7 +469,7 @@ static void s8_exps(void) {
     mha_s8_consts c;
     literal_s8    literal;
     int32_t       again[256];
-    random_quant(&a, MHA_S8_TFLM, 8, NULL);
+    random_quant(&a, MHA_S8_TFLM, 8, NULL, 0);
     a.d_k = 8, a.kv_len = 10;
     if (mha_s8_prepare(&c, table, &a) != MHA_OK) continue;
     literal_s8_make(&literal, &a);
@@ -467,6 +478,84 @@ static void s8_exps(void) {
     CHECK(c.exp_table == table, "the constants don't point to the table");
     CHECK(mha_s8_exp_table(again, c.exp_multiplier, c.exp_shift) == MHA_OK, "refused");
     CHECK(memcmp(table, again, sizeof table) == 0, "the table made anew differs");
+  }
+}
+
+/* The roundings from exponentials to weights.  Tables made by hand reach the ends of each: of two keys the second's
+   exponential is the least for which its weight is k, or the one below. */
+static void s8_weights(void) {
+  problem *p = problem_plain(MHA_S8_TFLM, 1, 2, 1, 1);
+  int      k, below, round, lean, flags;
+  size_t   j;
+  p->q[0] = 1;
+  p->k[0] = 1;
+  p->v[1] = 1;
+  p->quant->q = p->quant->k = p->quant->logits = affine(1.0f, 0);
+  p->quant->v = affine(256.0f, 0), p->quant->o = affine(1.0f, -128); /* so that o is the weight - 128 */
+  if (!problem_prepare(p)) return;
+  for (k = 1; k < 128; k++)
+    for (below = 0; below < 2; below++) {
+      int64_t e = (int64_t)k << 23, sum, least;
+      for (round = 0; round < 50; round++) {
+        int zeros;
+        sum = 524288 + literal_s8_away(e, 12), zeros = literal_s8_zeros(sum);
+        least = ((int64_t)(2 * k - 1) << (34 - zeros + 31)) - (1 << 30); /* of e times the reciprocal */
+        e = least / literal_s8_reciprocal(sum << zeros) + 1 - below;
+      }
+      p->literal->exps[1] = e;
+      p->tables[0][1] = (int32_t)e;
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      CHECK(p->want[0] == k - below - 128, "weight %d is %d", k - below, p->want[0] + 128);
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "weights", p);
+        same_as_literal(p, "weights");
+      }
+    }
+  problem_free(p);
+
+  p = problem_plain(MHA_S8_TFLM, 1, 500, 1, 1); /* 498 exponentials that are half a unit of their sum */
+  p->q[0] = 1;
+  for (j = 2; j < 500; j++) p->k[j] = -2;
+  p->k[0] = 0, p->k[1] = -1;
+  p->v[1] = 1;
+  p->quant->q = p->quant->k = p->quant->logits = affine(1.0f, 0);
+  p->quant->v = affine(256.0f, 0), p->quant->o = affine(1.0f, -128);
+  if (problem_prepare(p))
+    for (round = 0; round < 300; round++) {
+      p->literal->exps[1] = p->tables[0][1] = (int32_t)rng_between(1u << 29, 2147483647u);
+      p->literal->exps[2] = p->tables[0][2] = 0x800;
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      same_status(attend_rows(&p->d, 0, MHA_ALL, round % 2), flags, "halves", p);
+      same_as_literal(p, "halves");
+    }
+  problem_free(p);
+}
+
+/* Native: two keys, one at each distance from 0 to beyond 16 octaves below the other, whose values cancel but for
+   the rounding of v_0, times so much that one unit of the smaller weight is about one code. */
+static void s8_native_exps(void) {
+  int far, lean, flags;
+  for (far = 0; far < 4400; far++) {
+    problem      *p = problem_plain(MHA_S8_NATIVE, 1, 2, 2, 1);
+    mha_s8_quant *a = p->quant;
+    unsigned char sees[2] = { 1, 1 };
+    int64_t       acc[2] = { 0, 0 }, w[2];
+    p->q[0] = 20, p->q[1] = 1;
+    a->q = affine(1.0f, 0), a->k = affine(1.0f, 127), a->v = affine(256.0f, 0), a->o = affine(1.0f, 3);
+    a->scale = (float)(log(2.0) / 256.0);
+    memset(p->k, 127, 2);
+    p->k[2] = (signed char)(127 - far / 20), p->k[3] = (signed char)(127 - far % 20);
+    if (problem_prepare(p)) {
+      acc[1] = -far;
+      literal_s8_weights(p->literal, sees, acc, 2, w, &flags);
+      p->v[0] = (signed char)((127 * w[1] + w[0] / 2) / w[0]), p->v[1] = -127;
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "two keys", p);
+        same_as_literal(p, "two keys");
+      }
+    }
+    problem_free(p);
   }
 }
 
@@ -481,7 +570,7 @@ static void cliff(size_t equal, size_t others, int warns) {
     mha_s8_quant *a = p->quant;
     memset(p->q, 1, 2);
     for (j = 0; j < equal + others; j++) p->k[j] = (signed char)(j < equal ? 40 : j < equal + 2 ? 33 : -10);
-    fill(p->v, (equal + others) * 5);
+    fill(p->v, (equal + others) * 5, 0);
     a->q = affine(1.0f, 0);
     a->k = a->logits = affine(0.1f, 0);
     if (modes[m] == MHA_S8_NATIVE) memset(&a->logits, 0, sizeof a->logits);
@@ -519,7 +608,7 @@ static void s8_cliff(void) {
   /* one such row among others */
   for (i = 0; i < 3; i++) {
     p = problem_plain(MHA_S8_TFLM, 3, 600, 2, 3);
-    fill(p->v, 600 * 3);
+    fill(p->v, 600 * 3, 0);
     p->quant->o.zero = 5;
     memset(mask, 0, sizeof mask);
     memset(mask, 1, 30), memset(mask + 600, 1, 30), memset(mask + 1200, 1, 30);
@@ -771,6 +860,40 @@ static void s8_bounds(void) {
       }
       problem_free(p);
     }
+  /* native: the second key so far away that distance * 2^left is 2^32 */
+  for (e = 5; e <= 13; e++) {
+    problem *p = problem_plain(MHA_S8_NATIVE, 1, 2, (size_t)1 << (20 - e), 2);
+    size_t   d_k = p->d.d_k;
+    memset(p->q, 64, d_k);
+    memset(p->k, 64, d_k);
+    p->v[0] = 50, p->v[2] = -100;
+    p->quant->q = p->quant->k = affine(1.0f, 0);
+    p->quant->scale = ldexpf(0.9f, e - 1) / 369.33f;
+    if (problem_prepare(p)) {
+      CHECK(p->consts->qk.left == e, "left is %d, not %d", p->consts->qk.left, e);
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "far", p);
+        same_as_literal(p, "far");
+      }
+    }
+    problem_free(p);
+  }
+  { /* q.scale * k.scale = 1 - 2^-46, whose multiplier rounds up to 2^31 */
+    problem *p = problem_plain(MHA_S8_TFLM, 1, 40, 1, 1);
+    size_t   n;
+    p->quant->q = affine(1.0f - ldexpf(1.0f, -23), 0), p->quant->k = affine(1.0f + ldexpf(1.0f, -23), 0);
+    p->quant->logits = affine(2.0f, 0);
+    p->q[0] = 1;
+    for (n = 0; n < 40; n++) p->k[n] = (signed char)n, p->v[n] = (signed char)(n * 11);
+    if (problem_prepare(p)) {
+      CHECK(p->literal->qk == 1 << 30 && p->literal->qk_shift == 0, "the test is not what it says");
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      same_status(attend_rows(&p->d, 0, MHA_ALL, 0), flags, "carry", p);
+      same_as_literal(p, "carry");
+    }
+    problem_free(p);
+  }
   for (e = 0; e < 24; e++)
     for (sign = 0; sign < 2; sign++) {
       problem      *p = problem_plain(MHA_S8_TFLM, 1, 511, 1, 1);
@@ -907,6 +1030,10 @@ static void s8_check_desc(void) {
     CHECK(attend_fast(d, 0, MHA_ALL, scratch, bytes - 1) == MHA_ERR_WORK, "scratch too small");
     CHECK(attend_fast(d, 0, MHA_ALL, scratch, 0) == MHA_ERR_WORK, "no scratch");
     CHECK(attend_fast(d, 0, MHA_ALL, p->o - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over o");
+    CHECK(attend_fast(d, 0, MHA_ALL, p->q - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over q");
+    CHECK(attend_fast(d, 0, MHA_ALL, p->k - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over k");
+    CHECK(attend_fast(d, 0, MHA_ALL, p->v - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over v");
+    CHECK(attend_fast(d, 0, MHA_ALL, mask + sizeof mask - 1, bytes) == MHA_ERR_OVERLAP, "scratch over the mask");
     CHECK((tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, sizeof scratch)
                 : mha_s8_tflm(d, 0, MHA_ALL, scratch, sizeof scratch)) == MHA_ERR_TYPE, "the other mode");
     CHECK((tflm ? mha_s8_native_lean(d, 0, MHA_ALL) : mha_s8_tflm_lean(d, 0, MHA_ALL)) == MHA_ERR_TYPE,
@@ -1140,6 +1267,8 @@ static void s8_calibrate_refuses(void) {
     REFUSES(c.d.k_type = MHA_F16, 0, MHA_ERR_TYPE);
     REFUSES(c.d.v_type = MHA_BF16, 0, MHA_ERR_TYPE);
     REFUSES((void)0, 4, MHA_ERR_HEADS);
+    REFUSES(c.d.flags = MHA_USE_SCALE, 0, MHA_ERR_VALUE);
+    REFUSES(c.d.scale = -0.5f, 0, MHA_ERR_VALUE);
     for (n = 0; n < 3; n++) {
       float bad = n == 0 ? from_bits(0x7fc00000u) : n == 1 ? INFINITY : -INFINITY;
       REFUSES(c.q[sizeof c.q / sizeof c.q[0] - 1] = bad, MHA_ALL, MHA_ERR_VALUE);
@@ -1232,6 +1361,8 @@ const group s8_groups[] = {
   { "s8: every small size", s8_sizes },
   { "s8: a step at a time", s8_steps },
   { "s8: exponentials", s8_exps },
+  { "s8: weights", s8_weights },
+  { "s8: native exponentials", s8_native_exps },
   { "s8: sums of 512", s8_cliff },
   { "s8: extremes", s8_extremes },
   { "s8: scratch", s8_scratch },

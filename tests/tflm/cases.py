@@ -93,14 +93,38 @@ def scales(rng, c, spread, saturation, beta=True):
     a["o"] = (f32(a["v"][0] / ratio), middle if rng.random() < 0.7 else zero_point(rng))
 
 
-def random_case(rng):
+def random_shape(rng):
     c = Case()
     c.heads, c.q_len = int(rng.integers(1, 4)), int(rng.integers(1, 33))
     c.d_k, c.d_v = [int(rng.choice([rng.integers(1, 41), rng.integers(41, 200)], p=[0.8, 0.2])) for _ in "kv"]
     c.kv_len = int(rng.choice([rng.integers(1, 20), rng.integers(20, 130), rng.integers(130, 512),
                                rng.integers(512, 1100)], p=[0.35, 0.45, 0.17, 0.03]))
+    return c
+
+
+def random_case(rng):
+    if rng.random() < 0.2:
+        return near_zero(rng)
+    c = random_shape(rng)
     scales(rng, c, 2 ** rng.uniform(-8, 1), 2 ** rng.uniform(-3, 3))
     c.q, c.k, c.v = [values(rng, shape) for shape in c.shapes()]
+    return c
+
+
+def near_zero(rng):
+    """Codes so near their zero points that factors of 1/4 and more do not saturate all logits and outputs: other
+    roundings than those of small factors."""
+    c = random_shape(rng)
+    factor, ratio, step = 2 ** rng.uniform(-3, 6), 2 ** rng.uniform(0, 9), 2 ** rng.uniform(-8, 0)
+    c.beta, c.multiply = 1.0, None
+    c.affine = {name: (1.0, int(rng.integers(-90, 91))) for name in ("q", "k", "v", "o", "logits")}
+    c.affine["logits"] = (f32(step), c.affine["logits"][1])
+    c.affine["k"] = (f32(step * factor), c.affine["k"][1])
+    c.affine["o"] = (f32(1 / ratio), c.affine["o"][1])
+    near = max(1, min(30, round(math.sqrt(120 / (factor * math.sqrt(c.d_k))))))
+    reach = {"q": near, "k": near, "v": max(1, min(30, round(150 / ratio)))}
+    c.q, c.k, c.v = [rng.integers(c.affine[name][1] - reach[name], c.affine[name][1] + reach[name] + 1, shape,
+                                  dtype=np.int8) for name, shape in zip("qkv", c.shapes())]
     return c
 
 

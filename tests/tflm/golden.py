@@ -16,7 +16,7 @@ import numpy as np
 import cases
 
 WIDTH = 104
-UNIFORM, NARROW, EXTREME, EQUAL, CLIFF = range(5)  # kinds of codes
+UNIFORM, NARROW, EXTREME, EQUAL, CLIFF, SMALL = range(6)  # kinds of codes
 # heads, q_len, kv_len, d_k, d_v
 SHAPES = ((1, 1, 1, 1, 1), (1, 3, 2, 1, 5), (2, 2, 3, 2, 1), (3, 2, 4, 3, 3), (1, 4, 5, 7, 9), (2, 3, 31, 40, 11),
           (1, 2, 130, 8, 40), (2, 2, 64, 16, 16), (1, 5, 17, 33, 13), (2, 1, 97, 5, 21), (1, 3, 128, 32, 31),
@@ -24,7 +24,7 @@ SHAPES = ((1, 1, 1, 1, 1), (1, 3, 2, 1, 5), (2, 2, 3, 2, 1), (3, 2, 4, 3, 3), (1
 MIXED = ((EXTREME, EXTREME, EXTREME), (UNIFORM, EXTREME, UNIFORM), (EXTREME, UNIFORM, EXTREME),
          (NARROW, NARROW, NARROW), (UNIFORM, EQUAL, UNIFORM), (EQUAL, EQUAL, EQUAL), (NARROW, UNIFORM, EXTREME),
          (UNIFORM, NARROW, NARROW))
-KINDS = ("UNIFORM", "NARROW", "EXTREME", "EQUAL", "CLIFF")
+KINDS = ("UNIFORM", "NARROW", "EXTREME", "EQUAL", "CLIFF", "SMALL")
 
 
 class Codes:
@@ -47,6 +47,8 @@ class Codes:
             return 127 if byte >= 128 else -128
         if kind == EQUAL:
             return 40
+        if kind == SMALL:
+            return byte // 43 - 3
         return 40 if n < 511 else 33 if n < 513 else -10  # CLIFF
 
     def fill(self, kind, shape):
@@ -109,6 +111,12 @@ def main():
         while not c.multiply:
             cases.scales(rng, c, 2.0 ** (n - 5), 1)
         show("map", c, [UNIFORM] * 3, 300 + n)
+    for n in range(8):  # factors of 1/4 and more, which round otherwise
+        c = case(rng, 2, 3, 20 + n, 6 + n, 12, 0.05, 1)
+        c.beta, c.multiply = 1.0, None
+        c.affine.update(q=(1.0, -1), k=(cases.f32(0.1 * 2.0 ** (n / 2 - 2.5)), n - 4), logits=(cases.f32(0.1), 9 - n),
+                        v=(1.0, -(n % 2)), o=(cases.f32(2.0 ** -(n % 4 + 4.5)), 5))
+        show("factors", c, [SMALL] * 3, 500 + n)
     show("511 keys", cliff(0.1, 511), (EQUAL, CLIFF, UNIFORM), 400)
     show("512 - 1/9999", cliff(0.1, 514), (EQUAL, CLIFF, UNIFORM), 401)
 
