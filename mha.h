@@ -3323,7 +3323,7 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
   if (!tflm && (exp_table || quant->logits.scale != 0.0f || quant->logits.zero)) return MHA_ERR_OPTION;
   if (quant->logit_map ? !tflm : quant->map_scale != 0.0f) return MHA_ERR_OPTION;
   if (!quant->d_k || !quant->kv_len) return MHA_ERR_SHAPE;
-  if (quant->d_k > 131071u || quant->kv_len > 65535u) return MHA_ERR_RANGE;
+  if ((uint32_t)mha__min(quant->d_k, MHA__SIZE_LIMIT) > 131071u || quant->kv_len > 65535u) return MHA_ERR_RANGE;
   if (!mha__s8_sound(quant->q) || !mha__s8_sound(quant->k) || !mha__s8_sound(quant->v) || !mha__s8_sound(quant->o))
     return MHA_ERR_VALUE;
   if (tflm && !mha__s8_sound(quant->logits)) return MHA_ERR_VALUE;

@@ -104,6 +104,39 @@ static int run(void) { /* 0, or the number of what is wrong: it becomes the exit
   return h == HASH_FUSED ? 0 : 8;
 }
 EOF
+# integers.c: attention without floats; the hash of what comes out is the same everywhere.
+cat > "$D/integers.c" <<'EOF'
+#define MHA_NO_FLOAT
+#define MHA_IMPLEMENTATION
+#include "mha.h"
+#define HASH_INTEGERS 1945313753u
+
+static const mha_s8_consts consts = { /* scales 0.03, 0.03, 0.02, 0.015; d_k 8, at most 40 keys */
+  MHA_S8_NATIVE, 3, -7, 5, -2, 0, 8, 40, { 2018979205, 0, 2 }, { 1431655765, 0, 45 }, 0, 0, NULL, NULL
+};
+static signed char   q[37 * 16], k[40 * 8], v[40 * 8], o[37 * 16];
+static unsigned char scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 40, 8)];
+
+static void noise(signed char *x, int n, uint32_t state) {
+  while (n--) {
+    state = (state * 1664525u + 1013904223u) & 0xffffffffu;
+    *x++ = (signed char)((int)(state >> 24) - 128);
+  }
+}
+
+int main(void) {
+  static mha_s8_desc d;
+  uint32_t           h = 2166136261u;
+  int                n;
+  noise(q, 37 * 16, 1), noise(k, 40 * 8, 2), noise(v, 40 * 8, 3);
+  d.q_heads = 2, d.kv_heads = 1, d.q_len = 37, d.kv_len = 40, d.d_k = 8;
+  d.q = q, d.k = k, d.v = v, d.o = o, d.consts = &consts;
+  d.flags = MHA_CAUSAL | MHA_Q_LAST;
+  if (mha_s8_native(&d, 0, MHA_ALL, scratch, sizeof scratch) != MHA_OK) return 1;
+  for (n = 0; n < 37 * 16; n++) h = ((h ^ (uint32_t)(unsigned char)o[n]) * 16777619u) & 0xffffffffu;
+  return h == HASH_INTEGERS ? 0 : 2;
+}
+EOF
 main='int main(void) { return run(); }'
 cat > "$D/plain.c" <<EOF
 #define MHA_IMPLEMENTATION
@@ -193,6 +226,12 @@ for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" "-DMHA_N
          "-DMHA_NO_SIMD -DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
   try "$v"                                           runs $CC $C99 -O0 $I $v "$D/plain.c"
 done
+try "-DMHA_NO_S8"                                    runs $CC $C99 -O0 $I -DMHA_NO_S8 "$D/plain.c"
+for v in "" -DMHA_NO_SIMD -DMHA_S8_UNCHECKED; do
+  try "-DMHA_NO_FLOAT $v"                            runs $CC $C99 -O0 $I $v "$D/integers.c"
+done
+refuse "-DMHA_NO_FLOAT -DMHA_NO_S8: refused" "leave nothing" \
+  $CC $C99 -DMHA_NO_S8 $I -c -o "$T/a.o" "$D/integers.c"
 
 ## Fast-math: refused, unless asked for.  A compiler that does not say so cannot be refused.
 
@@ -256,6 +295,7 @@ c_compiler() {
   done
   for o in "-O0 -std=c99" "-O2 -std=c99" "-O3 -std=c99" "-Os -std=c99" "-O2 -std=c11" "-O2 -std=c17"; do
     try "$1 $o, all warnings"                        runs $1 $o $W $I "$D/plain.c"
+    try "$1 $o -DMHA_NO_FLOAT"                       runs $1 $o $W $I "$D/integers.c"
   done
   try "$1 -std=gnu99 -O2 -march=native"              runs $1 -std=gnu99 $W -O2 -march=native $I "$D/plain.c"
   for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" -DMHA_STACK_BYTES=1536; do
@@ -269,6 +309,7 @@ cxx_compiler() {
   for o in "-O0 -std=c++98" "-O2 -std=c++98" "-O3 -std=c++98" "-Os -std=c++98" "-O2 -std=c++11" \
            "-O0 -std=c++17" "-O2 -std=c++17"; do
     try "$1 $o, all warnings"                        runs $1 -x c++ $o $W $I "$D/plain.c"
+    try "$1 $o -DMHA_NO_FLOAT"                       runs $1 -x c++ $o $W $I "$D/integers.c"
   done
   try "$1, MHA_STATIC in two files" \
     runs $1 -x c++ -std=c++98 $W -O2 $I "$D/static1.c" "$D/static2.c"
@@ -284,6 +325,7 @@ mixed() {
 
 tiny_c() {
   try "tcc"                                          runs tcc -std=c99 -Wall $I "$D/plain.c"
+  try "tcc -DMHA_NO_FLOAT"                           runs tcc -std=c99 -Wall $I "$D/integers.c"
   try "tcc, examples/hello.c"                        runs tcc -I. examples/hello.c
 }
 
@@ -291,6 +333,7 @@ aarch64() {
   RUN=qemu-aarch64
   for o in -O0 -O2 -O3 -Os; do
     try "$1 $o, all warnings"                        runs $1 $C99 $o -static $I "$D/plain.c"
+    try "$1 $o -DMHA_NO_FLOAT"                       runs $1 $C99 $o -static $I "$D/integers.c"
   done
   for v in -DMHA_NO_SIMD "-DMHA_NO_FMA -ffp-contract=off"; do
     try "$1 $v"                                      runs $1 $C99 -O2 -static $I $v "$D/plain.c"
