@@ -1309,6 +1309,11 @@ static void exact_row(const problem *p, size_t i, double *o) {
   free(s);
 }
 
+static signed char normal_code(void) {
+  float x = rng_normal() * 30.0f;
+  return (signed char)(x < -128.0f ? -128.0f : x > 127.0f ? 127.0f : x);
+}
+
 static void s8_accuracy(void) {
   /* Errors in steps of o, tflm and native: the largest of 2,560, and the mean, half of which is the rounding of
      o itself.  About 1.3 times what twelve seeds gave. */
@@ -1326,8 +1331,8 @@ static void s8_accuracy(void) {
       problem      *p = problem_plain(modes[m], ROWS, kv_len, D, D);
       mha_s8_quant *a = p->quant;
       double        largest = 0.0, worst = 0.0, sum = 0.0;
-      for (i = 0; i < ROWS * D; i++) p->q[i] = (signed char)(rng_normal() * 30.0f);
-      for (i = 0; i < kv_len * D; i++) p->k[i] = (signed char)(rng_normal() * 30.0f), p->v[i] = (signed char)(rng_normal() * 30.0f);
+      for (i = 0; i < ROWS * D; i++) p->q[i] = normal_code();
+      for (i = 0; i < kv_len * D; i++) p->k[i] = normal_code(), p->v[i] = normal_code();
       a->q = affine((float)(rows[n].spread / (900.0 * sqrt((double)D))), 0);
       a->k = affine(1.0f, 0);
       a->v = affine(0.02f, 4);
