@@ -2791,10 +2791,13 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   ptrdiff_t          position = d->q_start + (ptrdiff_t)i;
   size_t             right = MHA_OPEN;
   a->consts = d->consts + h * d->consts_stride;
-  a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
-  a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
   row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
   row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
+  a->key = row->q, a->value = row->o; /* anything but NULL, to which not even 0 may be added */
+  if (d->kv_len) {
+    a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
+    a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
+  }
   row->mask = d->mask ? d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row : NULL;
   row->lo = 0, row->sum = 0;
   row->r = 0, row->shift = 0;
@@ -2970,15 +2973,16 @@ static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, co
 }
 
 /* One row, or MHA__S8_ROWS that read the same keys under the same constants; 0 where a tflm sum reached 512.
-   Scratch: sums, the queries, weights and, native, scores. */
+   Scratch: sums, native scores, the queries, weights. */
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
   const mha__s8_kernels *kernels = mha__s8_active();
   const int              native = mode == MHA_S8_NATIVE;
   const size_t           lo = mha__min(row[0].lo, row[rows - 1].lo), keys = mha__max(row[0].hi, row[rows - 1].hi) - lo;
   int64_t               *total = (int64_t *)(void *)((char *)scratch + (7 & (0 - (uintptr_t)scratch)));
   int32_t               *part = (int32_t *)(total + (native ? MHA__S8_SUMS : 0));
-  int16_t               *q2 = (int16_t *)(part + MHA__S8_SUMS), *w = q2 + MHA__S8_ROWS * a->d->d_k;
-  int32_t               *s = native ? (int32_t *)(void *)(w + MHA__S8_ROWS * keys) : part;
+  int32_t               *s = part + (native ? MHA__S8_SUMS : 0); /* with room for a key more, see s8_dot */
+  int16_t               *q2 = (int16_t *)(s + (native ? MHA__S8_ROWS * (keys + 1) : MHA__S8_SUMS));
+  int16_t               *w = q2 + MHA__S8_ROWS * a->d->d_k;
   const signed char     *k = a->key + (ptrdiff_t)lo * a->k_row, *v = a->value + (ptrdiff_t)lo * a->v_row;
   size_t                 j, c, r, n, run = keys;
   int                    good = 1;

@@ -559,6 +559,44 @@ static void s8_native_exps(void) {
   }
 }
 
+/* Native: halves, with weights 32767 and 1, whose sum has an exact reciprocal; and keys that are all alike, with
+   values all at one end: the largest sums there are. */
+static void s8_native_sums(void) {
+  static const size_t lens[] = { 511, 512, 513, 514, 515, 1024, 1025, 1100, 3000 };
+  int                 v, lean, flags;
+  size_t              n;
+  for (v = -128; v < 128; v++) {
+    problem      *p = problem_plain(MHA_S8_NATIVE, 1, 2, 2, 1);
+    mha_s8_quant *a = p->quant;
+    p->q[0] = 20, p->q[1] = 1, p->k[0] = 100, p->k[2] = -100;
+    a->q = a->k = affine(1.0f, 0), a->v = affine(128.0f, 0), a->o = affine(1.0f, 3);
+    a->scale = (float)(log(2.0) / 256.0);
+    p->v[0] = (signed char)(v < 0 ? v + 128 : v - 128), p->v[1] = (signed char)v;
+    if (problem_prepare(p)) {
+      flags = literal_s8_attend(&p->d, p->literal, p->want);
+      for (lean = 0; lean < 2; lean++) {
+        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "halves", p);
+        same_as_literal(p, "halves");
+      }
+    }
+    problem_free(p);
+  }
+  for (n = 0; n < sizeof lens / sizeof lens[0]; n++)
+    for (v = -128; v < 128; v += 255) {
+      problem *p = problem_plain(MHA_S8_NATIVE, 3, lens[n], 1, 9);
+      memset(p->v, v, lens[n] * 9);
+      p->quant->o = affine(0.3f, 3);
+      if (problem_prepare(p)) {
+        flags = literal_s8_attend(&p->d, p->literal, p->want);
+        for (lean = 0; lean < 2; lean++) {
+          same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "alike", p);
+          same_as_literal(p, "alike");
+        }
+      }
+      problem_free(p);
+    }
+}
+
 /* ---- Rows whose exponentials sum to 512 or more ---- */
 
 /* keys: the first `equal` are alike, then two of e^-0.7, then e^-5 */
@@ -1309,6 +1347,11 @@ static void exact_row(const problem *p, size_t i, double *o) {
   free(s);
 }
 
+static signed char normal_code(void) {
+  float x = rng_normal() * 30.0f;
+  return (signed char)(x < -128.0f ? -128.0f : x > 127.0f ? 127.0f : x);
+}
+
 static void s8_accuracy(void) {
   /* Errors in steps of o, tflm and native: the largest of 2,560, and the mean, half of which is the rounding of
      o itself.  About 1.3 times what twelve seeds gave. */
@@ -1326,8 +1369,8 @@ static void s8_accuracy(void) {
       problem      *p = problem_plain(modes[m], ROWS, kv_len, D, D);
       mha_s8_quant *a = p->quant;
       double        largest = 0.0, worst = 0.0, sum = 0.0;
-      for (i = 0; i < ROWS * D; i++) p->q[i] = (signed char)(rng_normal() * 30.0f);
-      for (i = 0; i < kv_len * D; i++) p->k[i] = (signed char)(rng_normal() * 30.0f), p->v[i] = (signed char)(rng_normal() * 30.0f);
+      for (i = 0; i < ROWS * D; i++) p->q[i] = normal_code();
+      for (i = 0; i < kv_len * D; i++) p->k[i] = normal_code(), p->v[i] = normal_code();
       a->q = affine((float)(rows[n].spread / (900.0 * sqrt((double)D))), 0);
       a->k = affine(1.0f, 0);
       a->v = affine(0.02f, 4);
@@ -1363,6 +1406,7 @@ const group s8_groups[] = {
   { "s8: exponentials", s8_exps },
   { "s8: weights", s8_weights },
   { "s8: native exponentials", s8_native_exps },
+  { "s8: native sums", s8_native_sums },
   { "s8: sums of 512", s8_cliff },
   { "s8: extremes", s8_extremes },
   { "s8: scratch", s8_scratch },
