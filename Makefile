@@ -47,6 +47,9 @@ inclusion: ## every compiler, language mode, -O level and way of including that 
 targets: ## WebAssembly under Node and wasmtime, AVX-512 in the emulator Bochs, where they are installed
 	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/targets.sh
 
+firmware: ## microcontrollers in emulators: hashes, instructions, stack and flash beside their gates
+	@sh tests/firmware/run.sh
+
 bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help
 	$(B)/bench $(BENCH)
 
@@ -92,7 +95,7 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets bench bench-compare bench-growth bench-peers \
+.PHONY: help run test examples inclusion targets firmware bench bench-compare bench-growth bench-peers \
         minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD

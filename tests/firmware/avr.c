@@ -27,13 +27,21 @@ void board_exit(int status) {
 void exit(int status);
 void exit(int status) { board_exit(status); }
 
-/* 1024 cycles a tick; more than 65536 of them are none. */
-unsigned long board_cycles(void) {
-  unsigned long ticks = TCNT1;
-  if (TIFR1 & (1 << TOV1)) ticks = 0;
+/* Timer 1 counts 1024 cycles a tick; an interrupt every 2^26 cycles counts its overflows. */
+static volatile unsigned overflows;
+ISR(TIMER1_OVF_vect) { overflows++; }
+
+void board_start(void) {
   TCCR1A = 0;
   TCCR1B = 1 << CS12 | 1 << CS10;
-  TCNT1 = 0;
+  TIMSK1 = 1 << TOIE1;
   TIFR1 = 1 << TOV1;
-  return ticks * 1024;
+  overflows = 0;
+  TCNT1 = 0;
+  sei();
+}
+
+unsigned long board_cycles(void) {
+  cli();
+  return (unsigned long)overflows << 26 | (unsigned long)TCNT1 << 10;
 }

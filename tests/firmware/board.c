@@ -36,7 +36,7 @@ __attribute__((noinline)) void mark_end(void) { __asm__ volatile("nop\n\tnop" ::
 
 void count(const char *name, void (*call)(void)) {
   unsigned long cycles;
-  board_cycles();
+  board_start();
   mark_begin();
   call();
   mark_end();

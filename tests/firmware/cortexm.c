@@ -20,6 +20,7 @@ void board_exit(int status) {
   for (;;) semihosting(0x20, block); /* SYS_EXIT_EXTENDED */
 }
 
+void board_start(void) {}
 unsigned long board_cycles(void) { return 0; } /* QEMU knows no cycles, but a plugin counts instructions */
 
 static void fault(void) {

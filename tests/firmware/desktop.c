@@ -6,4 +6,5 @@
 
 void board_text(const char *text) { fputs(text, stdout); }
 void board_exit(int status) { exit(status); }
+void board_start(void) {}
 unsigned long board_cycles(void) { return 0; }

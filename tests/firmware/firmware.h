@@ -8,7 +8,8 @@
 /* Of each board: cortexm.c, riscv.c, avr.c, desktop.c. */
 void board_text(const char *text);
 void board_exit(int status); /* does not return */
-unsigned long board_cycles(void); /* since the call before; 0 on boards without a counter of use */
+void board_start(void);
+unsigned long board_cycles(void); /* since board_start; 0 on boards without a counter of use */
 
 /* board.c */
 

@@ -5,6 +5,8 @@
 # One line per check; then a table of all figures beside their gates, tests/firmware/gates.txt; then the counts.
 #
 #   sh tests/firmware/run.sh [CORE...]      all, or some of: M0 M3 M4F M7 M33 M55 RV32IMC RV32IMFC AVR
+#   sh tests/firmware/run.sh gates          all, then writes gates.txt anew: every gate that is no goal becomes
+#                                           what was measured + 3 %
 #
 # From the environment: CC, CFLAGS for this machine's programs, B (the folder for everything built).
 set -u
@@ -48,7 +50,7 @@ on() {
 }
 
 # show FILE: the beginning of what went wrong
-show() { head -n 6 "$1" | cut -c 1-98 | sed 's/^/            /'; }
+show() { { grep -a error "$1" || cat "$1"; } | head -n 6 | cut -c 1-98 | sed 's/^/            /'; }
 
 # object NAME FLAGS...: $T/NAME.o from mha.c
 object() {
@@ -116,7 +118,8 @@ same() {
 # figure NAME VALUE: for the table
 figure() { echo "$name $1 $2" >> "$T/figures"; }
 
-# figures PREFIX: what $program.txt says about counts and stack.  The counts of AVR are cycles, in its own lines.
+# figures PREFIX [ONLY]: what $program.txt says about counts and stack, those that match ONLY.  The counts of AVR
+# are cycles, in its own lines.
 figures() {
   if [ $kind = avr ]; then awk '$1 == "count" { print $2, $3 }' "$program.txt" > "$T/pairs"
   else
@@ -127,32 +130,33 @@ figures() {
     fi
     paste -d ' ' "$T/names" "$program.counts" > "$T/pairs"
   fi
-  grep -v '^nothing ' "$T/pairs" | while read -r what n; do figure "$1$what" "$n"; done
-  awk '$1 == "stack" && $3 > most[$2] { most[$2] = $3 } END { for (what in most) print what, most[what] }' \
-    "$program.txt" | sort | while read -r what n; do figure "$1stack-$what" "$n"; done
+  awk '$1 == "stack" && $3 > most[$2] { most[$2] = $3 } END { for (what in most) print "stack-" what, most[what] }' \
+    "$program.txt" | sort >> "$T/pairs"
+  grep -v '^nothing ' "$T/pairs" | grep -e "${2:-.}" > "$T/wanted"
+  while read -r what n; do figure "$1$what" "$n"; done < "$T/wanted"
 }
 
-# size_of WHAT FLAGS...: what a program that makes this call has more than one that makes none: bytes of the
-# object that the linker keeps, code and constants apart, and of the whole program
+# size_of WHAT FLAGS...: what a call costs in flash: the code in mha.c's object that the linker keeps (text-), and
+# what the whole program has more than one without a call (program-): constants and libgcc, too
 size_of() {
   what=$1; shift
   program "size_$what" "$map" "$@" $F/size.c "$object" || return
   set -- $(awk -v object="$object" '
     /^Linker script and memory map/ { kept = 1 }
     !kept { next }
-    /^ \.(text|rodata)[^ ]*$/ { section = $1; next }
-    /^ \.(text|rodata)/ { section = $1; sub(/^ [^ ]+/, "") }
-    section && $3 == object { n = $2; if (section ~ /^\.text/) text += hex(n); else constants += hex(n) }
-    { section = "" }
+    /^ \.text[^ ]*$/ { code = 1; next }
+    /^ \.text/ { code = 1; sub(/^ [^ ]+/, "") }
+    code && $3 == object { text += hex($2) }
+    { code = 0 }
     function hex(s,   n, k) {
       for (k = 3; k <= length(s); k++) n = n * 16 + index("123456789abcdef", substr(s, k, 1))
       return n
     }
-    END { print text + 0, constants + 0 }' "$program.map") \
+    END { print text + 0 }' "$program.map") \
     $(${prefix}size -A "$program.elf" | awk '/^\.(text|rodata|data)/ { n += $2 } END { print n + 0 }')
   case $what in
-    nothing) nothing=$3 ;;
-    *) figure "text-$what" "$1"; figure "constants-$what" "$2"; figure "program-$what" $(($3 - nothing)) ;;
+    nothing) nothing=$2 ;;
+    *) figure "text-$what" "$1"; figure "program-$what" $(($2 - nothing)) ;;
   esac
 }
 
@@ -180,9 +184,7 @@ float_on_core() {
     [ $kind != avr ] || small=-DSMALL work=$((16 * 16 * 32 * 2))
     if program float_count "$room_map" -O2 $small $F/float_count.c "$object" && emulate $room_machine; then
       same "float, counted" float_count${small}_$hashes
-      figures ""
-      awk -v work=$work '$2 ~ /^float-.*x/ { printf "%s float/mac %.3f\n", $1, $3 / work }' "$T/figures" > "$T/mac"
-      cat "$T/mac" >> "$T/figures"
+      float_figures ""
     fi
   fi
   if [ $name = M3 ] && object mha-exact -O2 -DMHA_EXACT_FMA; then
@@ -194,9 +196,15 @@ float_on_core() {
     size_of nothing -Os
     size_of float -Os -DCALL_FLOAT
     if [ $name = M4F ]; then
-      program float_count_Os "$room_map" -Os $F/float_count.c "$object" && emulate $room_machine && figures Os-
+      program float_count_Os "$room_map" -Os $F/float_count.c "$object" && emulate $room_machine && float_figures Os-
     fi
   fi
+}
+
+# float_figures PREFIX: counts per multiply-accumulate
+float_figures() {
+  figures "$1" '^stack' &&
+    figure "$1float/mac" "$(awk -v work=$work '/^float-/ { printf "%.3f", $2 / work }' "$T/pairs")"
 }
 
 s8_on_core() {
@@ -214,13 +222,18 @@ s8_on_core() {
     for call in tflm native tflm_lean native_lean; do
       size_of $call -Os -DMHA_NO_FLOAT -DCALL_$(echo $call | tr '[:lower:]' '[:upper:]')
     done
-    [ $name != M4F ] || s8_counts Os- -Os
+    [ $name != M4F ] || s8_counts Os- -Os '81x8x32\|^stack-[a-z]*$'
+  fi
+  if object s8-core -Os -DMHA_NO_FLOAT -DMHA_S8_UNCHECKED; then
+    size_of tflm_unchecked -Os -DMHA_NO_FLOAT -DCALL_TFLM
+    size_of native_unchecked -Os -DMHA_NO_FLOAT -DCALL_NATIVE
   fi
 }
 
+# s8_counts PREFIX FLAGS [ONLY]
 s8_counts() {
   program "s8_count$2" "$room_map" "$2" -DMHA_NO_FLOAT $small $F/s8_count.c -I$F "$D/s8_consts.c" "$object" &&
-    emulate $room_machine && same "int8, counted, $2" s8_count$small && figures "$1"
+    emulate $room_machine && same "int8, counted, $2" s8_count$small && figures "$1" "${3:-}"
 }
 
 # floatless FLAGS: with MHA_NO_FLOAT the object asks for nothing but mem... and the compiler's own integer helpers
@@ -268,7 +281,7 @@ table() {
 }
 
 cores="M0 M3 M4F M7 M33 M55 RV32IMC RV32IMFC AVR"
-[ $# -eq 0 ] || cores=$*
+[ $# -eq 0 ] || [ "$1" = gates ] || cores=$*
 for c in $cores; do core $c; done
 rm -rf "$D"
 mkdir -p "$D"
@@ -320,7 +333,17 @@ for c in $cores; do
   else failed "$c: no counts"; fi
 done
 
-cat "$D"/*/figures > "$D/figures"
+for c in $cores; do cat "$D/$c/figures"; done > "$D/figures"
+if [ "${1:-}" = gates ]; then
+  grep -e '^#' -e '^ *[^ ]* *[^ ]* *[^ ]* *goal' $F/gates.txt > "$D/gates"
+  awk '
+    /^#/ { next }
+    FNR == NR { goal[$1 " " $2] = 1; next }
+    !(($1 " " $2) in goal) {
+      printf "%-9s %-22s %10s\n", $1, $2, $3 ~ /\./ ? sprintf("%.2f", $3 * 1.03) : int($3 * 1.03 + 0.99)
+    }' "$D/gates" "$D/figures" >> "$D/gates"
+  cp "$D/gates" $F/gates.txt
+fi
 echo
 echo "  core      figure                     measured      at most"
 table
