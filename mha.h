@@ -655,6 +655,17 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #  endif
 #endif
 
+/* Is the scalar instance the only one?  Then level 1 has a core of its own, and takes so many channels at once:
+   eight, or one where floats are computed by functions, which would be called from everywhere in a tile. */
+#if !defined(MHA__X86) && !defined(MHA__NEON) && !defined(MHA__WASM)
+#  define MHA__ALONE
+#  if defined(__SOFTFP__) || defined(__AVR__) || (defined(__riscv) && !defined(__riscv_flen))
+#    define MHA__TILE 1
+#  else
+#    define MHA__TILE 8
+#  endif
+#endif
+
 /* GCC and Clang refuse an intrinsic in a function that is not compiled for it; MSVC accepts any. */
 #if defined(__GNUC__) || defined(__clang__)
 #  define MHA__TARGET(isa) __attribute__((target(isa)))
@@ -668,6 +679,18 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #  define MHA__TARGET(isa)
 #  define MHA__INLINE      static inline
 #  define MHA__NOINLINE    static
+#endif
+
+#ifdef __OPTIMIZE_SIZE__ /* inline, unless size counts */
+#  define MHA__SMALL MHA__NOINLINE
+#else
+#  define MHA__SMALL MHA__INLINE
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#  define mha__likely(x) __builtin_expect(x, 1)
+#else
+#  define mha__likely(x) (x)
 #endif
 
 #define MHA__CAT2(a, b) a##b
@@ -740,6 +763,7 @@ MHADEF const char *mha_strerror(mha_status status) {
 typedef union {
   float    f;
   uint32_t u;
+  int32_t  i;
 } mha__word;
 
 MHA__INLINE uint32_t mha__bits(float x) {
@@ -936,6 +960,14 @@ typedef struct {
   mha__ahead *next;           /* to be asked for meanwhile, or NULL */
 } mha__product;
 
+/* A level 1 call, whose four tensors are alike: floats from head to head and from row to row. */
+typedef struct {
+  float       *out;
+  const float *q, *k, *v;
+  size_t       len, heads, d_k, head, row;
+  float        factor; /* what a query is multiplied by */
+} mha__alike;
+
 /* One instance of the kernel template at the end of this file; what each function does stands there. */
 typedef struct {
   const char *isa, *numerics;
@@ -952,10 +984,12 @@ typedef struct {
   void (*fold_values)(mha__row *row, size_t c, const float *block, size_t block_row, size_t rows, size_t n,
                       int last);
   void (*normalise)(float *o, size_t n, float r);
-  void (*tiny)(float *out, const float *q, const float *k, const float *v, size_t len, size_t heads,
-               size_t d_k, size_t head, size_t row, float factor);
   void (*weigh)(float *w, size_t n, float m, float r);
   float (*log_sum)(float m, float l);
+#ifndef MHA__ALONE
+  void (*tiny)(float *out, const float *q, const float *k, const float *v, size_t len, size_t heads,
+               size_t d_k, size_t head, size_t row, float factor);
+#endif
 } mha__kernels;
 
 #if defined(MHA_EXACT_FMA) && !defined(MHA__HARDWARE_FMA)
@@ -1167,7 +1201,7 @@ static float mha__exact_inverse_sqrt(size_t n) {
   }
   for (bit = (uint64_t)1 << 24; bit; bit >>= 1)
     if ((root | bit) * (root | bit) <= quotient) root |= bit;
-  return (float)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
+  return (float)(uint32_t)((root + 1) / 2) * mha__from_bits((uint32_t)(128 - k / 2) << 23);
 }
 
 /* The float nearest to 1 / sqrt(n), n >= 1. */
@@ -2373,6 +2407,41 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
   return MHA_OK;
 }
 
+#ifdef MHA__ALONE
+/* In place a row's query must outlive its first block. */
+enum { MHA__IN_PLACE = MHA_STACK_BYTES / 4 - MHA__BLOCK - MHA__PANEL };
+MHA__NOINLINE void mha__attend_in_place(const mha__alike *a, float *row) {
+  float  q[MHA__IN_PLACE];
+  size_t c;
+  for (c = 0; c < a->d_k; c++) q[c] = row[c];
+  mha__lone_rows_scalar(a, row, q, 1);
+}
+
+/* Level 1 attention */
+static mha_status mha__attend_alike(mha__alike *a) {
+  const size_t n = mha__times(a->len, mha__times(a->heads, a->d_k)), bytes = n * sizeof *a->out;
+  const int    in_place = a->out == a->q;
+  mha_status   status;
+  size_t       i, rows;
+  if (!a->len) return MHA_OK;
+  if (mha__max(a->len, a->d_k) > MHA__SIZE_LIMIT / 4) return MHA_ERR_RANGE;
+  if ((status = mha__check_array(a->out, n, MHA_F32)) != MHA_OK) return status;
+  if ((status = mha__check_array(a->q, n, MHA_F32)) != MHA_OK) return status;
+  if ((status = mha__check_array(a->k, n, MHA_F32)) != MHA_OK) return status;
+  if ((status = mha__check_array(a->v, n, MHA_F32)) != MHA_OK) return status;
+  if (in_place ? a->d_k > MHA__IN_PLACE : mha__overlap(a->out, bytes, a->q, bytes)) return MHA_ERR_OVERLAP;
+  if (mha__overlap(a->out, bytes, a->k, bytes) || mha__overlap(a->out, bytes, a->v, bytes))
+    return MHA_ERR_OVERLAP;
+  a->factor = mha__inverse_sqrt(a->d_k) * MHA__LOG2E;
+  for (; a->heads; a->heads--, a->out += a->head, a->q += a->head, a->k += a->head, a->v += a->head)
+    for (i = 0; i < a->len; i += rows) {
+      rows = a->len <= MHA__FEW && a->len - i >= 2 ? 2 : 1;
+      if (in_place && a->len > MHA__BLOCK) mha__attend_in_place(a, a->out + i * a->row);
+      else mha__lone_rows_scalar(a, a->out + i * a->row, a->q + i * a->row, rows);
+    }
+  return MHA_OK;
+}
+#else
 /* Can so few numbers be read and written without a further check?  If not, the full one finds out why. */
 static int mha__plain(const float *out, const float *q, const float *k, const float *v, size_t n) {
   const uintptr_t o = (uintptr_t)out, end = (uintptr_t)-1 - n * sizeof(float);
@@ -2385,35 +2454,36 @@ static int mha__plain(const float *out, const float *q, const float *k, const fl
 }
 
 /* Level 1 attention: four tensors of the same size and strides, everything else at its default. */
-static mha_status mha__attend_alike(float *out, const float *q, const float *k, const float *v,
-                                    size_t seq_len, size_t num_heads, size_t d_k, mha_strides strides) {
+static mha_status mha__attend_alike(const mha__alike *a) {
   mha_desc d;
-  if (!seq_len) return MHA_OK;
-  if (seq_len <= MHA__PANEL && d_k <= MHA__PANEL && num_heads <= MHA__PANEL && /* and the rest would show */
-      mha__plain(out, q, k, v, seq_len * num_heads * d_k)) {
-    mha__active()->tiny(out, q, k, v, seq_len, num_heads, d_k, (size_t)strides.head, (size_t)strides.row,
-                        mha__inverse_sqrt(d_k) * MHA__LOG2E);
+  if (!a->len) return MHA_OK;
+  if (a->len <= MHA__PANEL && a->d_k <= MHA__PANEL && a->heads <= MHA__PANEL && /* the rest would show */
+      mha__plain(a->out, a->q, a->k, a->v, a->len * a->heads * a->d_k)) {
+    mha__active()->tiny(a->out, a->q, a->k, a->v, a->len, a->heads, a->d_k, a->head, a->row,
+                        mha__inverse_sqrt(a->d_k) * MHA__LOG2E);
     return MHA_OK;
   }
   mha__clear(&d, sizeof d);
   d.batch = 1;
-  d.q_heads = num_heads;
-  d.q_len = d.kv_len = seq_len;
-  d.d_k = d_k;
-  d.o = out, d.o_stride = strides;
-  d.q = q, d.q_stride = strides;
-  d.k = k, d.k_stride = strides;
-  d.v = v, d.v_stride = strides;
+  d.q_heads = a->heads;
+  d.q_len = d.kv_len = a->len;
+  d.d_k = a->d_k;
+  d.o_stride.head = (ptrdiff_t)mha__min(a->head, MHA__SIZE_LIMIT);
+  d.o_stride.row = (ptrdiff_t)mha__min(a->row, MHA__SIZE_LIMIT);
+  d.q_stride = d.k_stride = d.v_stride = d.o_stride;
+  d.o = a->out, d.q = a->q, d.k = a->k, d.v = a->v;
   return mha_attend(&d, NULL, 0);
 }
+#endif
 
 MHADEF mha_status mha_sdpa(float *out, const float *q, const float *k, const float *v, size_t seq_len,
                            size_t num_heads, size_t d_k) {
-  mha_strides heads = { 0, 0, 0 };
+  mha__alike a;
   if (!num_heads || !d_k) return MHA_ERR_SHAPE;
-  heads.row = (ptrdiff_t)mha__min(d_k, MHA__SIZE_LIMIT);
-  heads.head = (ptrdiff_t)mha__min(mha__times(seq_len, d_k), MHA__SIZE_LIMIT);
-  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_k, heads);
+  a.out = out, a.q = q, a.k = k, a.v = v;
+  a.len = seq_len, a.heads = num_heads, a.d_k = a.row = d_k;
+  a.head = mha__times(seq_len, d_k);
+  return mha__attend_alike(&a);
 }
 
 MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, size_t num_heads,
@@ -2431,12 +2501,13 @@ MHADEF mha_status mha_merge_heads(float *x, const float *heads, size_t seq_len, 
 
 MHADEF mha_status mha_multi_head_attention(float *out, const float *q, const float *k, const float *v,
                                            size_t seq_len, size_t d_model, size_t num_heads) {
-  mha_strides heads = { 0, 0, 0 };
+  mha__alike a;
   if (!num_heads || !d_model) return MHA_ERR_SHAPE;
   if (d_model % num_heads) return MHA_ERR_HEADS;
-  heads.row = (ptrdiff_t)mha__min(d_model, MHA__SIZE_LIMIT);
-  heads.head = (ptrdiff_t)mha__min(d_model / num_heads, MHA__SIZE_LIMIT);
-  return mha__attend_alike(out, q, k, v, seq_len, num_heads, d_model / num_heads, heads);
+  a.out = out, a.q = q, a.k = k, a.v = v;
+  a.len = seq_len, a.heads = num_heads, a.d_k = a.head = d_model / num_heads;
+  a.row = d_model;
+  return mha__attend_alike(&a);
 }
 
 MHADEF mha_status mha_attend(const mha_desc *d, void *work, size_t work_bytes) {
@@ -3867,6 +3938,39 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
+/* x[0] .. x[7] are the next eight floats from p on.  One instruction of ARM's does that, but compilers make eight
+   of it. */
+#if MHA__LANES == 1 && defined(__arm__) && defined(__ARM_FP) && (defined(__GNUC__) || defined(__clang__))
+#  define mha__load8(x, p)                                                                                   \
+  do {                                                                                                       \
+    register float x0 __asm__("s0"), x1 __asm__("s1"), x2 __asm__("s2"), x3 __asm__("s3");                   \
+    register float x4 __asm__("s4"), x5 __asm__("s5"), x6 __asm__("s6"), x7 __asm__("s7");                   \
+    __asm__("vldmia %8!, {s0-s7}"                                                                            \
+            : "=t"(x0), "=t"(x1), "=t"(x2), "=t"(x3), "=t"(x4), "=t"(x5), "=t"(x6), "=t"(x7), "+r"(p)        \
+            : "m"(*(const float(*)[8])(p)));                                                                 \
+    x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5, x[6] = x6, x[7] = x7;                  \
+  } while (0)
+#elif MHA__LANES == 1
+#  define mha__load8(x, p)                                                                                   \
+  (x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3], x[4] = p[4], x[5] = p[5], x[6] = p[6], x[7] = p[7], p += 8)
+#endif
+
+/* For exp2: x where it is above -126, and r * 2^(n - 1) there, +0 below.  Without an instruction for the larger
+   of two it costs least to look at the sum, which has to pass through an integer register anyway. */
+#if MHA__LANES == 1
+#  define mha__at_least(x, least)  (x)
+#  define mha__raised(r, sum, x)   MHA__FN(raised)(r, sum, x)
+MHA__INLINE float MHA__FN(raised)(float r, float sum, float x) {
+  mha__word w;
+  w.f = sum;
+  if (mha__likely(w.i > 0x4b400000)) return r * mha__shift23(sum); /* that of x = -126 */
+  return x != x ? x : 0.0f;
+}
+#else
+#  define mha__at_least(x, least)  mha__larger(mha__set(least), x)
+#  define mha__raised(r, sum, x)   mha__mul(r, mha__shift23(sum))
+#endif
+
 /* MHA__LANES numbers of another type; and four of each of the keys 0, 4, 8, 12, as many as fill a vector */
 #if MHA__LANES == 16
 #  define mha__i128(p)      _mm_loadu_si128((const __m128i *)(const void *)(p))
@@ -4083,33 +4187,32 @@ MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
   return some[0];
 }
 
-/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; *power = 2^(n - 1), and +0
-   for n = -126.
+/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; mha__shift23(*sum) = 2^(n - 1),
+   and +0 for n = -126.
 
    Adding 1.5 * 2^23 + 126 rounds x to an integer that then stands, plus 126, in the low bits of the sum:
    shifted to the exponent they are the power.  The coefficients are minimax for |f| <= 1/2, doubled. */
-MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2_parts)(mha__v x, float last, mha__v *power) {
+MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2_parts)(mha__v x, float last, mha__v *sum) {
   const mha__v       magic = mha__set(12583038.0f);
-  const MHA__ROUNDED sum = mha__add(x, magic);
-  const mha__v       n = mha__sub(sum, magic), f = mha__sub(x, n);
+  const MHA__ROUNDED rounded = mha__add(x, magic);
+  const mha__v       n = mha__sub(rounded, magic), f = mha__sub(x, n);
   mha__v             r = mha__set(0.000311893527f);
   r = mha__fma(r, f, mha__set(0.00268132868f));
   r = mha__fma(r, f, mha__set(0.0192353856f));
   r = mha__fma(r, f, mha__set(0.111006208f));
   r = mha__fma(r, f, mha__set(0.480453044f));
   r = mha__fma(r, f, mha__set(1.38629448f));
-  *power = mha__shift23(sum);
+  *sum = rounded;
   return mha__fma(r, f, mha__set(last));
 }
 
 /* 2^x for x <= 0, within 1.02 ulp; exactly 1 at 0, +0 where x rounds to -126 or less, NaN stays */
 MHA__INLINE MHA__ATTR mha__v MHA__FN(exp2)(mha__v x) {
-  const mha__v least = mha__set(-126.0f), a = mha__larger(least, x);
-  mha__v       power, r = MHA__FN(exp2_parts)(a, 2.0f, &power);
-  return mha__mul(r, power);
+  mha__v sum, r = MHA__FN(exp2_parts)(mha__at_least(x, -126.0f), 2.0f, &sum);
+  return mha__raised(r, sum, x);
 }
 
-MHA__INLINE MHA__ATTR float MHA__FN(exp2_one)(float x) {
+MHA__SMALL MHA__ATTR float MHA__FN(exp2_one)(float x) {
   float some[MHA__LANES];
   mha__store(some, MHA__FN(exp2)(mha__set(x)));
   return some[0];
@@ -4120,9 +4223,10 @@ MHA__INLINE MHA__ATTR float MHA__FN(exp2_one)(float x) {
 MHA__INLINE MHA__ATTR mha__v MHA__FN(tanh)(mha__v x) {
   const mha__v zero = mha__set(0.0f), one = mha__set(-1.0f), most = mha__set(26.0f), two = mha__set(2.0f);
   const mha__v negative = mha__mul(x, one);
-  mha__v       a = mha__where_ge(x, zero, x, negative), power, r, y, z;
+  mha__v       a = mha__where_ge(x, zero, x, negative), sum, power, r, y, z;
   a = mha__where_ge(a, most, most, a);
-  r = MHA__FN(exp2_parts)(a, 0.0f, &power);
+  r = MHA__FN(exp2_parts)(a, 0.0f, &sum);
+  power = mha__shift23(sum);
   y = mha__fma(two, power, one);
   y = mha__fma(r, power, y);
   z = mha__add(y, two);
@@ -4457,8 +4561,17 @@ MHA__INLINE MHA__ATTR mha__v MHA__FN(largest)(mha__v a) {
   return (void)b, a;
 }
 
-/* Take a block with largest score m and sum l into the row's running softmax; the row keeps the factor for
-   the values.  The first block is taken as it is: what folding it into nothing comes to. */
+/* Take a block with largest score newer_m and sum newer_l into a running softmax, whose largest score grows or
+   does not; returns the factor for the values of the part with the smaller one. */
+MHA__INLINE MHA__ATTR float MHA__FN(join)(float *m, float *l, float newer_m, float newer_l, int grows) {
+  const float e = MHA__FN(exp2_one)(grows ? *m - newer_m : newer_m - *m);
+  *l = grows ? MHA__FN(fma_one)(*l, e, newer_l) : MHA__FN(fma_one)(newer_l, e, *l);
+  if (grows) *m = newer_m;
+  return e;
+}
+
+/* The same for a row, which keeps the factor.  The first block is taken as it is: what folding it into nothing
+   comes to. */
 MHA__NOINLINE MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   row->fresh = !row->sees;
   row->sees = 1;
@@ -4466,13 +4579,8 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   if (row->fresh) {
     row->l = l;
     row->m = m;
-  } else if (row->grew) {
-    row->e = MHA__FN(exp2_one)(row->m - m);
-    row->l = MHA__FN(fma_one)(row->l, row->e, l);
-    row->m = m;
   } else {
-    row->e = MHA__FN(exp2_one)(m - row->m);
-    row->l = MHA__FN(fma_one)(l, row->e, row->l);
+    row->e = MHA__FN(join)(&row->m, &row->l, m, l, row->grew);
   }
 }
 
@@ -4561,6 +4669,23 @@ static MHA__ATTR void MHA__FN(normalise)(float *o, size_t n, float r) {
   mha__for_channels(c, n, mha__normal_some);
 }
 
+/* Logits become weights: w = 2^(w - m) r */
+static MHA__ATTR void MHA__FN(weigh)(float *w, size_t n, float m, float r) {
+  size_t k;
+  for (k = 0; k < n; k += MHA__LANES) {
+    const mha__v p = MHA__FN(exp2)(mha__sub(MHA__FN(load_part)(w + k, n - k), mha__set(m)));
+    MHA__FN(store_part)(w + k, mha__fma(p, mha__set(r), mha__set(0.0f)), n - k);
+  }
+}
+
+/* m ln 2 + ln l */
+static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
+  return MHA__FN(fma_one)(m, 0.693147182f, MHA__FN(log)(l));
+}
+
+/* ---- Level 1 ---- */
+
+#ifndef MHA__ALONE
 /* Whole attention for one batch member with up to 16 keys and 16 channels, all visible: per row one group of
    scores, of which those from len on are hidden. */
 static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, const float *v, size_t len,
@@ -4599,26 +4724,174 @@ static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, 
     }
   }
 }
+#else
 
-/* Logits become weights: w = 2^(w - m) r */
-static MHA__ATTR void MHA__FN(weigh)(float *w, size_t n, float m, float r) {
-  size_t k;
-  for (k = 0; k < n; k += MHA__LANES) {
-    const mha__v p = MHA__FN(exp2)(mha__sub(MHA__FN(load_part)(w + k, n - k), mha__set(m)));
-    MHA__FN(store_part)(w + k, mha__fma(p, mha__set(r), mha__set(0.0f)), n - k);
+/* Here level 1 does without the framework, so that small programs stay small.  Two query rows at a time go through
+   the keys together if there are few, otherwise one.  K and V are read once for a tile of two rows and eight
+   channels, which fits into registers; at the edges it is one row, or one row and one channel.  The tile's
+   do_row(r, c) is for row r and channel c. */
+#define mha__each_1(do_row, c)   do_row(0, c)
+#define mha__each_2(do_row, c)   do_row(0, c) do_row(1, c)
+#define mha__over_1(rows, step)  rows(step, 0)
+#define mha__over_8(rows, step)  mha__over_4(rows, step) rows(step, 4) rows(step, 5) rows(step, 6) rows(step, 7)
+#define mha__over_4(rows, step)  rows(step, 0) rows(step, 1) rows(step, 2) rows(step, 3)
+#define mha__load1(x, p)         x[0] = *p++
+
+/* s[r][j] = (fresh ? +0 : s[r][j]) + sum over c of factor q[r][c] k[j][c], c ascending, for so many keys */
+#define mha__scale_query(r, c)   a[r][c] = mha__mul(q[r * row + c], factor);
+#define mha__from_zero(r, c)     y[r] = 0.0f;
+#define mha__from_score(r, c)    y[r] = s[r * MHA__FEW];
+#define mha__add_channel(r, c)   y[r] = mha__fma(a[r][c], x[c], y[r]);
+#define mha__keep_score(r, c)    s[r * MHA__FEW] = y[r];
+#define mha__score_keys(rows, channels, begin)                                                               \
+  for (; s < end; k += row - channels) {                                                                     \
+    rows(begin, 0)                                                                                           \
+    mha__load##channels(x, k);                                                                               \
+    mha__over_##channels(rows, mha__add_channel)                                                             \
+    rows(mha__keep_score, 0)                                                                                 \
+    s++;                                                                                                     \
+  }
+#define mha__scores_tile(name, rows, channels)                                                               \
+  MHA__NOINLINE void MHA__FN(name)(float *s, const float *q, const float *k, size_t row, size_t keys,        \
+                                   float factor, int fresh) {                                                \
+    const float *end = s + keys;                                                                             \
+    float        a[2][8], x[8], y[2];                                                                        \
+    mha__over_##channels(rows, mha__scale_query)                                                             \
+    if (fresh) mha__score_keys(rows, channels, mha__from_zero)                                               \
+    mha__score_keys(rows, channels, mha__from_score)                                                         \
+  }
+mha__scores_tile(scores_2x8, mha__each_2, 8)
+mha__scores_tile(scores_1x8, mha__each_1, 8)
+mha__scores_tile(scores_1x1, mha__each_1, 1)
+
+/* out[r][c] = by[r] times the sum over j of s[r][j] v[j][c], j ascending, with +0 for any zero */
+#define mha__from_nothing(r, c)  a[r][c] = 0.0f;
+#define mha__take_weight(r, c)   y[r] = s[r * MHA__FEW];
+#define mha__add_value(r, c)     a[r][c] = mha__fma(y[r], x[c], a[r][c]);
+#define mha__take_factor(r, c)   y[r] = by[r];
+#define mha__keep_value(r, c)    out[r * row + c] = mha__fma(a[r][c], y[r], 0.0f);
+#define mha__values_tile(name, rows, channels)                                                               \
+  MHA__NOINLINE void MHA__FN(name)(float *out, const float *s, const float *v, size_t row, size_t keys,      \
+                                   const float *by) {                                                        \
+    const float *end = s + keys;                                                                             \
+    float        a[2][8], x[8], y[2];                                                                        \
+    mha__over_##channels(rows, mha__from_nothing)                                                            \
+    for (; s < end; v += row - channels) {                                                                   \
+      rows(mha__take_weight, 0)                                                                              \
+      s++;                                                                                                   \
+      mha__load##channels(x, v);                                                                             \
+      mha__over_##channels(rows, mha__add_value)                                                             \
+    }                                                                                                        \
+    rows(mha__take_factor, 0)                                                                                \
+    mha__over_##channels(rows, mha__keep_value)                                                              \
+  }
+mha__values_tile(values_2x8, mha__each_2, 8)
+mha__values_tile(values_1x8, mha__each_1, 8)
+mha__values_tile(values_1x1, mha__each_1, 1)
+
+/* The largest of n scores, a multiple of four, NaN apart.  Integers are quicker to compare, and order floats as
+   long as the larger is not negative.  (They take a NaN to be larger than all: as good, its row is NaN.) */
+MHA__INLINE float MHA__FN(lone_largest)(const float *s, size_t n) {
+  const float *end = s + n, *p;
+  mha__word    most, w;
+  most.f = -MHA__FLT_MAX;
+#define mha__larger_word(k) w.f = p[k], most.i = w.i > most.i ? w.i : most.i
+  for (p = s; p < end; p += 4) {
+    mha__larger_word(0);
+    mha__larger_word(1);
+    mha__larger_word(2);
+    mha__larger_word(3);
+  }
+  if (most.i >= 0) return most.f;
+  for (most.f = -MHA__FLT_MAX; s < end; s++) most.f = mha__larger(*s, most.f);
+  return most.f;
+}
+
+/* The same as `exponentials`, with lanes k, k + 4, k + 8 and k + 12 added up at once. */
+MHA__INLINE float MHA__FN(lone_exponentials)(float *s, size_t n, float m) {
+  const float *end = s + n;
+  float        sum[4], *p;
+  int          k;
+#define mha__add_lane(a, k) p[k] = MHA__FN(exp2_one)(p[k] - m), a += p[k]
+  for (k = 0; k < 4; k++) {
+    float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+    p = s + k;
+    do {
+      mha__add_lane(a, 0);
+      mha__add_lane(b, 4);
+      mha__add_lane(c, 8);
+      mha__add_lane(d, 12);
+      p += MHA__PANEL;
+    } while (p < end);
+    a += c;
+    b += d;
+    sum[k] = a + b;
+  }
+  sum[0] += sum[2];
+  sum[1] += sum[3];
+  return sum[0] + sum[1];
+}
+
+/* So many scores become 2^(s - m), *m being the largest; returns the sum. */
+MHA__NOINLINE float MHA__FN(lone_softmax)(float *s, size_t keys, float *m) {
+  const size_t n = mha__round_up(keys, MHA__PANEL);
+  mha__fill(s + keys, n - keys, -MHA__INF);
+  *m = MHA__FN(lone_largest)(s, n);
+  return MHA__FN(lone_exponentials)(s, n, *m);
+}
+
+/* Rows of queries, two if their scores fit or one, through all blocks of keys. */
+static void MHA__FN(lone_rows)(const mha__alike *a, float *out, const float *q, size_t rows) {
+  const size_t row = a->row;
+  const float *k = a->k, *v = a->v;
+  float        s[MHA__BLOCK], by[2], block[8], m = -MHA__FLT_MAX, l = 0.0f, e = 0.0f;
+  size_t       j, keys, c, n, r;
+  int          grows = 0;
+  for (j = 0; j < a->len; j += keys, k += keys * row, v += keys * row) {
+    keys = mha__min(a->len - j, MHA__BLOCK);
+    for (c = 0; c < a->d_k; c += n) {
+      n = a->d_k - c < MHA__TILE ? 1 : MHA__TILE;
+      if (n == 8 && rows == 2) MHA__FN(scores_2x8)(s, q + c, k + c, row, keys, a->factor, c == 0);
+      else if (n == 8) MHA__FN(scores_1x8)(s, q + c, k + c, row, keys, a->factor, c == 0);
+      else
+        for (r = 0; r < rows; r++)
+          MHA__FN(scores_1x1)(s + r * MHA__FEW, q + r * row + c, k + c, row, keys, a->factor, c == 0);
+    }
+    for (r = 0; r < rows; r++) {
+      float       newer_m;
+      const float newer_l = MHA__FN(lone_softmax)(s + r * MHA__FEW, keys, &newer_m);
+      by[r] = 1.0f / newer_l;
+      if (a->len <= MHA__BLOCK) continue;
+      by[r] = 1.0f;
+      grows = newer_m > m;
+      e = MHA__FN(join)(&m, &l, newer_m, newer_l, grows);
+    }
+    for (c = 0; c < a->d_k; c += n) {
+      float *o = j ? block : out + c;
+      n = a->d_k - c < MHA__TILE ? 1 : MHA__TILE;
+      if (n == 8 && rows == 2) MHA__FN(values_2x8)(o, s, v + c, row, keys, by);
+      else if (n == 8) MHA__FN(values_1x8)(o, s, v + c, row, keys, by);
+      else
+        for (r = 0; r < rows; r++)
+          MHA__FN(values_1x1)(o + r * row, s + r * MHA__FEW, v + c, row, keys, by + r);
+      for (r = 0, o = out + c; j && r < n; r++) {
+        o[r] = grows ? mha__fma(o[r], e, block[r]) : mha__fma(block[r], e, o[r]);
+        if (j + keys == a->len) o[r] = mha__fma(o[r], 1.0f / l, 0.0f);
+      }
+    }
   }
 }
 
-/* m ln 2 + ln l */
-static MHA__ATTR float MHA__FN(log_sum)(float m, float l) {
-  return MHA__FN(fma_one)(m, 0.693147182f, MHA__FN(log)(l));
-}
+#endif
 
 static const mha__kernels MHA__FN(kernels) = {
-  MHA__NAME,      MHA__NUMERICS,    MHA__LANES,  MHA__HEIGHT,       MHA__FN(product), MHA__FN(dot),
-  MHA__FN(scale), MHA__FN(turn),    MHA__FN(pack),      MHA__FN(shape),   MHA__FN(softmax),
-  MHA__FN(fold),  MHA__FN(fold_sink), MHA__FN(fold_values), MHA__FN(normalise), MHA__FN(tiny), MHA__FN(weigh),
-  MHA__FN(log_sum)
+  MHA__NAME,        MHA__NUMERICS,      MHA__LANES,           MHA__HEIGHT,        MHA__FN(product),
+  MHA__FN(dot),     MHA__FN(scale),     MHA__FN(turn),        MHA__FN(pack),      MHA__FN(shape),
+  MHA__FN(softmax), MHA__FN(fold),      MHA__FN(fold_sink),   MHA__FN(fold_values),
+  MHA__FN(normalise), MHA__FN(weigh),   MHA__FN(log_sum),
+#ifndef MHA__ALONE
+  MHA__FN(tiny)
+#endif
 };
 
 #undef mha__v
@@ -4632,6 +4905,8 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef mha__larger
 #undef mha__where_ge
 #undef mha__shift23
+#undef mha__at_least
+#undef mha__raised
 #undef mha__fma
 #undef MHA__ROUNDED
 #undef MHA__NUMERICS
