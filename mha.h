@@ -2855,23 +2855,10 @@ static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) 
   return right < keys ? right + 1 : keys;
 }
 
-/* Go to row i of head h. */
-MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
-  const mha_s8_desc *d = a->d;
-  const size_t       kv_head = h / a->group;
-  ptrdiff_t          position = d->q_start + (ptrdiff_t)i;
-  size_t             right = MHA_OPEN;
-  a->consts = d->consts + h * d->consts_stride;
-  row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
-  row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
-  a->key = row->q, a->value = row->o; /* anything but NULL, to which not even 0 may be added */
-  if (d->kv_len) {
-    a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
-    a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
-  }
-  row->mask = d->mask ? d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row : NULL;
-  row->lo = 0, row->sum = 0;
-  row->r = 0, row->shift = 0;
+/* Which keys a query at a position sees */
+MHA__NOINLINE void mha__s8_see(const mha_s8_desc *d, mha__s8_row *row, ptrdiff_t position) {
+  size_t right = MHA_OPEN;
+  row->lo = 0;
   if (d->flags & MHA_Q_LAST) position += (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len;
   if (d->flags & MHA_USE_WINDOW) {
     right = d->window_right;
@@ -2880,6 +2867,25 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   if (d->flags & MHA_CAUSAL) right = 0;
   row->hi = mha__s8_keys_until(position, right, d->kv_len);
   if (row->lo > row->hi) row->lo = row->hi;
+}
+
+/* Go to row i of head h. */
+MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, size_t i) {
+  const mha_s8_desc *d = a->d;
+  const size_t       kv_head = h / a->group;
+  mha__s8_see(d, row, d->q_start + (ptrdiff_t)i);
+  a->consts = d->consts + h * d->consts_stride;
+  row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
+  row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
+  a->key = row->q, a->value = row->o; /* anything but NULL, to which not even 0 may be added */
+  if (d->kv_len) {
+    a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
+    a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
+  }
+  row->mask = NULL;
+  if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
+  row->sum = 0;
+  row->r = 0, row->shift = 0;
 }
 
 /* The logit for a dot product */
