@@ -194,10 +194,10 @@
       o_c   = o.zero + ((((S_c 2^z) >> 16) * F + 2^(pv.right - 1)) >> pv.right), clamped to -128 .. 127
 
    mha_s8_tflm and mha_s8_native take scratch for two rows of scores, the lean ones none.  Visibility works as
-   above: MHA_CAUSAL, MHA_Q_LAST, windows, q_start, mask; key j is at position j.  Since sums of integers have no order, a ring
-   buffer of keys may be read as it lies, as long as no rule looks at positions.
+   above: MHA_CAUSAL, MHA_Q_LAST, windows, q_start, mask; key j is at position j.  Since sums of integers have
+   no order, a ring buffer of keys may be read as it lies, as long as no rule looks at positions.
 
-   MHA_NO_FLOAT needs constants from elsewhere: examples/quantize.c prints them as C source.
+   With MHA_NO_FLOAT the constants come from a build without it, printed as C source.
 
 
    MEMORY AND THREADS
@@ -242,7 +242,7 @@
    LIMITS
 
    float32 or int8 queries and outputs; no dropout, no training; no masks other than bytes, biases and the
-   rules above.  Instances of the float kernels: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON on AArch64,
+   rules above.  Float kernels: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON (AArch64),
    SIMD128 in WebAssembly (compiled with -msimd128).  Positions lie within +-PTRDIFF_MAX/4.  Compilers may
    call memcpy, memset and memmove.
 
@@ -493,8 +493,9 @@ typedef struct mha_s8_desc {
   ptrdiff_t q_start;                   /* position of query 0; key j is at position j */
   size_t    window_left, window_right; /* from that many keys before the query to that many behind it */
 
-  const unsigned char *mask; mha_s8_strides mask_stride; /* [NULL] (q_heads, q_len, kv_len); nonzero = visible; */
-} mha_s8_desc;                                           /* a zero stride repeats; keys are contiguous */
+  /* (q_heads, q_len, kv_len); a zero stride repeats; keys are contiguous */
+  const unsigned char *mask; mha_s8_strides mask_stride; /* [NULL] nonzero = visible */
+} mha_s8_desc;
 
 #define MHA_ALL ((size_t)-1) /* all rows from the first on */
 
@@ -521,7 +522,8 @@ MHADEF mha_status mha_s8_check(const mha_s8_desc *d);
    static uint8_t scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 81, 32)]; and the same as a function, which stops
    at SIZE_MAX. */
 #define MHA_S8_SCRATCH_BYTES(mode, kv_len, d_k) \
-  ((size_t)(kv_len) * ((mode) == MHA_S8_TFLM ? 4 : 12) + (size_t)(d_k) * 4 + ((mode) == MHA_S8_TFLM ? 71 : 207))
+  ((mode) == MHA_S8_TFLM ? (size_t)(kv_len) * 4 + (size_t)(d_k) * 4 + 71 \
+                         : (size_t)(kv_len) * 12 + (size_t)(d_k) * 4 + 207)
 MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k);
 
 /* The table of a softmax, 256 entries, from consts.exp_multiplier and exp_shift; for constants in flash whose
@@ -541,7 +543,7 @@ typedef struct mha_s8_quant {
   size_t             d_k, kv_len; /* the largest there will be */
   mha_s8_affine      q, k, v, o;
   mha_s8_affine      logits;    /* MHA_S8_TFLM: of the tensor between BATCH_MATMUL and SOFTMAX */
-  float              scale;     /* MHA_S8_NATIVE: the factor of q k^T [1/sqrt(d_k)]; else SOFTMAX's beta [1] */
+  float              scale;     /* MHA_S8_NATIVE: factor of q k^T [1/sqrt(d_k)]; else SOFTMAX's beta [1] */
   const signed char *logit_map; /* MHA_S8_TFLM: [none] logit code x becomes logit_map[x + 128], */
   float              map_scale; /* on this scale; for what a converter puts between the two */
 } mha_s8_quant;
@@ -655,7 +657,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #  endif
 #endif
 
-/* Is the scalar instance the only one?  Then level 1 has a core of its own, and takes so many channels at once:
+/* Is the scalar instance the only one?  Then level 1 has a core of its own, with so many channels at once:
    eight, or one where floats are computed by functions, which would be called from everywhere in a tile. */
 #if !defined(MHA__X86) && !defined(MHA__NEON) && !defined(MHA__WASM)
 #  define MHA__ALONE
@@ -2710,8 +2712,8 @@ typedef struct {
   int32_t (*expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r);
   void (*dot)(int32_t *acc, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row, size_t keys);
   void (*mix)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n);
-  void (*mix_small)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys, size_t n,
-                    size_t run);
+  void (*mix_small)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row, size_t keys,
+                    size_t n, size_t run);
   size_t (*run)(const int16_t *w, size_t keys); /* NULL: without limit, and mix does what mix_small does */
 } mha__s8_kernels;
 
@@ -2728,8 +2730,8 @@ MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2
 #define MHA__S8_SUMS  (MHA__S8_ROWS * MHA__S8_GROUP)
 #define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && !defined(__ARM_BIG_ENDIAN) && \
-    !defined(MHA_NO_SIMD)
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && \
+    !defined(__ARM_BIG_ENDIAN) && !defined(MHA_NO_SIMD)
 #  define MHA__S8_DSP
 #  define MHA__ISA  _dsp
 #  define MHA__NAME "dsp"
@@ -2778,7 +2780,7 @@ MHA__NOINLINE int32_t mha__s8_rescale(int32_t x, const mha_s8_factor *f) {
   return (int32_t)((y + (one << (31 + f->right))) >> 32) >> f->right;
 }
 
-/* The same where right is not 0, as nearly always: the second rounding needs the product's upper half only. */
+/* The same where right is not 0, nearly always: the second rounding needs the product's upper half only. */
 MHA__INLINE int32_t mha__s8_rescale_common(int32_t x, const mha_s8_factor *f) {
   const int32_t  sign = x >> 31; /* 0 or -1 */
   const uint32_t tie = (uint32_t)((0x40000000 ^ sign) - sign); /* lower half of 2^30 or -2^30 */
@@ -2833,7 +2835,8 @@ typedef struct {
 } mha__s8_row;
 
 /* Where row i of head h is */
-MHA__NOINLINE ptrdiff_t mha__s8_at(const mha_s8_strides *s, size_t heads, size_t channels, size_t h, size_t i) {
+MHA__NOINLINE ptrdiff_t mha__s8_at(const mha_s8_strides *s, size_t heads, size_t channels, size_t h,
+                                   size_t i) {
   if (s->head || s->row) return (ptrdiff_t)h * s->head + (ptrdiff_t)i * s->row;
   return (ptrdiff_t)((i * heads + h) * channels);
 }
@@ -2847,26 +2850,25 @@ static void mha__s8_begin(mha__s8_call *a, const mha_s8_desc *d) {
   a->v_row = mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, 0, 1);
 }
 
-/* How many keys stand at or before position + right. */
-static size_t mha__s8_keys_until(ptrdiff_t position, size_t right, size_t keys) {
-  if (position < 0 && right < (size_t)-position) return 0;
-  if (right >= keys && position >= 0) return keys;
-  right += (size_t)position; /* wraps where the position is negative: no more than right */
-  return right < keys ? right + 1 : keys;
-}
-
-/* Which keys a query at a position sees */
+/* Which keys a query at a position sees.  Positions lie within a quarter of PTRDIFF_MAX, and no window side
+   needs more than half. */
 MHA__NOINLINE void mha__s8_see(const mha_s8_desc *d, mha__s8_row *row, ptrdiff_t position) {
-  size_t right = MHA_OPEN;
-  row->lo = 0;
-  if (d->flags & MHA_Q_LAST) position += (ptrdiff_t)d->kv_len - (ptrdiff_t)d->q_len;
+  const ptrdiff_t len = (ptrdiff_t)d->kv_len;
+  ptrdiff_t       left = (ptrdiff_t)(MHA__SIZE_LIMIT / 2), right = left;
+  if (d->flags & MHA_Q_LAST) position += len - (ptrdiff_t)d->q_len;
   if (d->flags & MHA_USE_WINDOW) {
-    right = d->window_right;
-    if (position > 0 && (size_t)position > d->window_left) row->lo = (size_t)position - d->window_left;
+    left = (ptrdiff_t)mha__min((size_t)left, d->window_left);
+    right = (ptrdiff_t)mha__min((size_t)right, d->window_right);
   }
   if (d->flags & MHA_CAUSAL) right = 0;
-  row->hi = mha__s8_keys_until(position, right, d->kv_len);
-  if (row->lo > row->hi) row->lo = row->hi;
+  right += position + 1;
+  if (right > len) right = len;
+  if (right < 0) right = 0;
+  left = position - left;
+  if (left < 0) left = 0;
+  if (left > right) left = right;
+  row->lo = (size_t)left;
+  row->hi = (size_t)right;
 }
 
 /* Go to row i of head h. */
@@ -2885,11 +2887,11 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   row->mask = NULL;
   if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
   row->sum = 0;
-  row->r = 0, row->shift = 0;
 }
 
 /* The logit for a dot product */
-MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int32_t zero, const signed char *map) {
+MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int32_t zero,
+                                  const signed char *map) {
   const int32_t logit = mha__s8_clamp(mha__s8_rescale(dot, qk) + zero);
   return map ? map[logit + 128] : logit;
 }
@@ -2901,7 +2903,7 @@ MHA__INLINE uint32_t mha__s8_term(int32_t e) { return ((uint32_t)e + 0x800u) >> 
 MHA__NOINLINE int mha__s8_normalise(mha__s8_row *row, uint32_t sum, uint32_t all) {
   int zeros;
   if (all >> 28) return 0;
-  if (!sum) return 1; /* no key is seen */
+  sum += !sum; /* which is 0 where no key is seen */
   zeros = mha__s8_leading_zeros(sum);
   row->r = mha__s8_reciprocal(sum << zeros);
   row->shift = 34 - zeros;
@@ -2917,9 +2919,9 @@ MHA__INLINE int32_t mha__s8_weight(int32_t e, int32_t r, int shift) {
 
 /* Native: what turns sums of weights * values into codes. */
 static void mha__s8_divide(mha__s8_row *row, const mha_s8_consts *consts) {
-  if (!row->sum) return;
-  row->shift = mha__s8_leading_zeros(row->sum);
-  row->r = mha__s8_high(mha__s8_reciprocal(row->sum << row->shift), consts->pv.multiplier);
+  const uint32_t sum = row->sum + !row->sum; /* which is 0 where no key is seen */
+  row->shift = mha__s8_leading_zeros(sum);
+  row->r = mha__s8_high(mha__s8_reciprocal(sum << row->shift), consts->pv.multiplier);
 }
 
 /* Channels c .. c + n - 1, n >= 1, of the output from sums of weights times values */
@@ -2946,8 +2948,8 @@ MHA__NOINLINE void mha__s8_outputs_native(const mha__s8_row *row, const mha_s8_c
 }
 
 /* tflm: the logits up to `stop` from dot products, which lack `offset`, one per row */
-MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t *dot, const mha_s8_consts *consts,
-                                  int32_t offset) {
+MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t *dot,
+                                  const mha_s8_consts *consts, int32_t offset) {
   const mha_s8_factor qk = consts->qk;
   const int32_t       zero = consts->logit_zero;
   int16_t            *out;
@@ -2964,25 +2966,24 @@ MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t
 #define MHA__S8_HIDDEN (-0x7fffffff - 1) /* no dot product is as small: 33,025 * 255 * 128 = 2^30 */
 
 /* Mark, among the scores of keys first .. first + n - 1, one per row, those that the row does not see, with
-   the least number.  Are there any?  One of the pointers is NULL. */
+   the least number.  0 if there can't be any.  One of the pointers is NULL. */
 MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, int16_t *logit, int32_t *dot) {
-  int    any = 0;
   size_t j;
   if (!row->mask && row->lo == first && row->hi == first + n) return 0;
   for (j = first; j < first + n; j++) {
     if (j < row->lo || j >= row->hi || (row->mask && !row->mask[j])) {
-      any = 1;
       if (logit) *logit = -0x7fff - 1;
       else *dot = MHA__S8_HIDDEN;
     }
     if (logit) logit += MHA__S8_ROWS;
     else dot += MHA__S8_ROWS;
   }
-  return any;
+  return 1;
 }
 
 /* tflm: logits up to `stop` become weights, where they are, one per row.  0 where they can't. */
-MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t *w, const int16_t *stop, int hidden) {
+MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t *w, const int16_t *stop,
+                                int hidden) {
   uint32_t       sum = 0, all = 0; /* all: bits of every sum on the way; the last one may have wrapped */
   int32_t        most = -128, r;
   int            shift;
@@ -3006,7 +3007,8 @@ MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t 
   return 1;
 }
 
-MHA__NOINLINE int mha__s8_weigh_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, size_t first, size_t n) {
+MHA__NOINLINE int mha__s8_weigh_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, size_t first,
+                                     size_t n) {
   const int16_t *stop = w + MHA__S8_ROWS * n;
   const int      hidden = mha__s8_hide(row, first, n, w, NULL);
   if (MHA__S8_FAST && !hidden) return mha__s8_softmax(row, table, w, stop, 0);
@@ -3038,8 +3040,8 @@ static void mha__s8_no_weights(int16_t *w, size_t n) {
 }
 
 /* Native: sums of weights * v that need 64 bits, in pieces that need 32 */
-static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, const signed char *v, ptrdiff_t v_row,
-                             size_t keys, size_t n) {
+static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, const signed char *v,
+                             ptrdiff_t v_row, size_t keys, size_t n) {
   size_t j, k, some;
   for (k = 0; k < MHA__S8_SUMS; k++) total[k] = 0;
   for (j = 0; j < keys; j += some) {
@@ -3054,7 +3056,7 @@ static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, co
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
   const mha__s8_kernels *kernels = mha__s8_active();
   const int              native = mode == MHA_S8_NATIVE;
-  const size_t           lo = mha__min(row[0].lo, row[rows - 1].lo), keys = mha__max(row[0].hi, row[rows - 1].hi) - lo;
+  const size_t lo = mha__min(row[0].lo, row[rows - 1].lo), keys = mha__max(row[0].hi, row[rows - 1].hi) - lo;
   int64_t               *total = (int64_t *)(void *)((char *)scratch + (7 & (0 - (uintptr_t)scratch)));
   int32_t               *part = (int32_t *)(total + (native ? MHA__S8_SUMS : 0));
   int32_t               *s = part + (native ? MHA__S8_SUMS : 0); /* with room for a key more, see s8_dot */
@@ -3064,7 +3066,8 @@ MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t ro
   size_t                 j, c, r, n, run = keys;
   int                    good = 1;
   for (r = 0; r < MHA__S8_ROWS; r++)
-    row[r].r = kernels->expand(q2, row[r < rows ? r : 0].q, a->d->d_k, a->consts->q_zero, r) * a->consts->k_zero;
+    row[r].r =
+        kernels->expand(q2, row[r < rows ? r : 0].q, a->d->d_k, a->consts->q_zero, r) * a->consts->k_zero;
   for (j = 0; j < keys; j += n, k += (ptrdiff_t)n * a->k_row) {
     n = mha__min(MHA__S8_GROUP, keys - j);
     kernels->dot(native ? s + MHA__S8_ROWS * j : part, q2, a->d->d_k, k, a->k_row, n);
@@ -3157,7 +3160,8 @@ static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t chan
 /* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
 static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
   if (!heads || !len) return 0;
-  return mha__plus(channels, mha__plus(mha__times(heads - 1, (size_t)s.head), mha__times(len - 1, (size_t)s.row)));
+  return mha__plus(channels,
+                   mha__plus(mha__times(heads - 1, (size_t)s.head), mha__times(len - 1, (size_t)s.row)));
 }
 
 /* Do rows of o coincide or interleave? */
@@ -3176,8 +3180,8 @@ typedef struct {
 } mha__s8_written;
 
 /* Is a tensor there, in reach, and apart from what is written? */
-MHA__NOINLINE mha_status mha__s8_tensor(const void *p, mha_s8_strides s, size_t heads, size_t len, size_t channels,
-                                        const mha__s8_written *out) {
+MHA__NOINLINE mha_status mha__s8_tensor(const void *p, mha_s8_strides s, size_t heads, size_t len,
+                                        size_t channels, const mha__s8_written *out) {
   const size_t bytes = mha__s8_extent(s, heads, len, channels);
   if (!bytes) return MHA_OK;
   if (!p) return MHA_ERR_NULL;
@@ -3226,7 +3230,8 @@ MHA__NOINLINE mha_status mha__s8_check(const mha_s8_desc *d, const void *scratch
   out.o_bytes = mha__s8_extent(o, heads, d->q_len, d_v);
   status = mha__s8_tensor(d->q, mha__s8_packed(d->q_stride, heads, d->d_k), heads, d->q_len, d->d_k, &out);
   if (status) return status;
-  status = mha__s8_tensor(d->k, mha__s8_packed(d->k_stride, kv_heads, d->d_k), kv_heads, d->kv_len, d->d_k, &out);
+  status =
+      mha__s8_tensor(d->k, mha__s8_packed(d->k_stride, kv_heads, d->d_k), kv_heads, d->kv_len, d->d_k, &out);
   if (status) return status;
   status = mha__s8_tensor(d->v, mha__s8_packed(d->v_stride, kv_heads, d_v), kv_heads, d->kv_len, d_v, &out);
   if (status || !d->mask) return status;
@@ -3241,7 +3246,8 @@ MHADEF size_t mha_s8_scratch_bytes(int mode, size_t kv_len, size_t d_k) {
 }
 
 /* What is refused in a call */
-static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode, const void *scratch, size_t scratch_bytes, int lean) {
+static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode, const void *scratch, size_t scratch_bytes,
+                                 int lean) {
 #ifdef MHA_S8_UNCHECKED
   return (void)d, (void)mode, (void)scratch, (void)scratch_bytes, (void)lean, MHA_OK;
 #else
@@ -3323,9 +3329,9 @@ static int32_t mha__s8_divide_pot(int32_t x, int n) { return (x + ((int32_t)1 <<
    to its middle, times e^(-2^n/4) for every bit n above. */
 static int32_t mha__s8_exp(uint32_t x) {
   static const int32_t power[7] = { 1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242 };
-  const uint32_t       quarter = (uint32_t)1 << 24, low = (0 - x) & (quarter - 1); /* -x = low - quarter + ... */
+  const uint32_t quarter = (uint32_t)1 << 24, low = (0 - x) & (quarter - 1); /* -x = low - quarter + ... */
   const uint32_t       high = x + low - quarter;                                   /* a multiple of 1/4 */
-  const int32_t        y = ((int32_t)low - (int32_t)quarter) * 32 + ((int32_t)1 << 28), y2 = mha__s8_high(y, y);
+  const int32_t y = ((int32_t)low - (int32_t)quarter) * 32 + ((int32_t)1 << 28), y2 = mha__s8_high(y, y);
   const int32_t        y3 = mha__s8_high(y2, y), y4 = mha__s8_divide_pot(mha__s8_high(y2, y2), 2);
   int32_t              e = mha__s8_divide_pot(mha__s8_high(y4 + y3, 715827883) + y2, 1);
   int                  n;
@@ -3348,14 +3354,17 @@ MHADEF mha_status mha_s8_exp_table(int32_t *table, int32_t exp_multiplier, int e
   if (exp_multiplier < (int32_t)1 << 30 || exp_shift < 0 || exp_shift > 31) return MHA_ERR_VALUE;
   most = ((uint32_t)31 << 26) >> exp_shift;
   for (d = 0; d < 256; d++)
-    table[d] = d > most ? 0 : mha__s8_exp((uint32_t)-mha__s8_high(-(int32_t)(d << exp_shift), exp_multiplier));
+    table[d] =
+        d > most ? 0 : mha__s8_exp((uint32_t)-mha__s8_high(-(int32_t)(d << exp_shift), exp_multiplier));
   return MHA_OK;
 }
 
 #ifndef MHA_NO_FLOAT
 
 static int mha__s8_positive(float x) { return x > 0.0f && mha__is_finite(x); }
-static int mha__s8_sound(mha_s8_affine a) { return mha__s8_positive(a.scale) && a.zero >= -128 && a.zero <= 127; }
+static int mha__s8_sound(mha_s8_affine a) {
+  return mha__s8_positive(a.scale) && a.zero >= -128 && a.zero <= 127;
+}
 
 #if DBL_MANT_DIG != 53
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
@@ -3389,9 +3398,13 @@ static mha_s8_factor mha__s8_factor_of(double x, int lowest) {
 }
 
 /* The largest |code - zero| */
-static uint32_t mha__s8_reach(mha_s8_affine a) { return (uint32_t)(a.zero < 0 ? 127 - a.zero : a.zero + 128); }
+static uint32_t mha__s8_reach(mha_s8_affine a) {
+  return (uint32_t)(a.zero < 0 ? 127 - a.zero : a.zero + 128);
+}
 
-static int mha__s8_fits(uint64_t most, mha_s8_factor f) { return f.left < 31 && most << f.left <= 0x7fffffffu; }
+static int mha__s8_fits(uint64_t most, mha_s8_factor f) {
+  return f.left < 31 && most << f.left <= 0x7fffffffu;
+}
 
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
   const int     tflm = quant && quant->mode == MHA_S8_TFLM;
@@ -3404,8 +3417,10 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
   if (!tflm && (exp_table || quant->logits.scale != 0.0f || quant->logits.zero)) return MHA_ERR_OPTION;
   if (quant->logit_map ? !tflm : quant->map_scale != 0.0f) return MHA_ERR_OPTION;
   if (!quant->d_k || !quant->kv_len) return MHA_ERR_SHAPE;
-  if ((uint32_t)mha__min(quant->d_k, MHA__SIZE_LIMIT) > 131071u || quant->kv_len > 65535u) return MHA_ERR_RANGE;
-  if (!mha__s8_sound(quant->q) || !mha__s8_sound(quant->k) || !mha__s8_sound(quant->v) || !mha__s8_sound(quant->o))
+  if ((uint32_t)mha__min(quant->d_k, MHA__SIZE_LIMIT) > 131071u || quant->kv_len > 65535u)
+    return MHA_ERR_RANGE;
+  if (!mha__s8_sound(quant->q) || !mha__s8_sound(quant->k) || !mha__s8_sound(quant->v) ||
+      !mha__s8_sound(quant->o))
     return MHA_ERR_VALUE;
   if (tflm && !mha__s8_sound(quant->logits)) return MHA_ERR_VALUE;
   if (quant->logit_map && !mha__s8_positive(quant->map_scale)) return MHA_ERR_VALUE;
@@ -3421,7 +3436,8 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
   most = (uint64_t)quant->d_k * mha__s8_reach(quant->q) * mha__s8_reach(quant->k);
   product = (double)quant->q.scale * (double)quant->k.scale;
   if (tflm) {
-    softmax = (double)scale * (double)(quant->logit_map ? quant->map_scale : quant->logits.scale) * 67108864.0;
+    softmax =
+        (double)scale * (double)(quant->logit_map ? quant->map_scale : quant->logits.scale) * 67108864.0;
     if (!(softmax > 1.0)) return MHA_ERR_VALUE;
     if (softmax > 2147483647.0) softmax = 2147483647.0;
     out.exp_shift = mha__s8_frexp(softmax, &out.exp_multiplier);
@@ -3467,7 +3483,8 @@ MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mh
   if (!mha__s8_sound(affine)) return MHA_ERR_VALUE;
   for (k = 0; k < n; k++)
     if (!mha__is_finite(x[k])) return MHA_ERR_VALUE;
-  for (k = 0; k < n; k++) out[k] = (signed char)mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
+  for (k = 0; k < n; k++)
+    out[k] = (signed char)mha__s8_clamp(mha__s8_round(x[k] / affine.scale) + affine.zero);
   return MHA_OK;
 }
 
@@ -3491,8 +3508,8 @@ static void mha__s8_include_rows(mha__s8_span *span, const float *x, ptrdiff_t r
 }
 
 /* The products of all query rows and keys of a head */
-static void mha__s8_include_dots(mha__s8_span *span, const float *q, ptrdiff_t q_row, size_t rows, const float *k,
-                                 ptrdiff_t k_row, size_t keys, size_t d_k) {
+static void mha__s8_include_dots(mha__s8_span *span, const float *q, ptrdiff_t q_row, size_t rows,
+                                 const float *k, ptrdiff_t k_row, size_t keys, size_t d_k) {
   size_t i, j, c;
   for (i = 0; i < rows; i++)
     for (j = 0; j < keys; j++) {
@@ -3545,7 +3562,8 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
         if (quant->mode == MHA_S8_TFLM)
           mha__s8_include_dots(&dots, q0, a.q.row, d->q_len, k0, a.k.row, keys, d->d_k);
       }
-    if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) || !mha__is_finite(dots.most))
+    if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) ||
+        !mha__is_finite(dots.most))
       return MHA_ERR_VALUE;
     if (inputs && (status = mha_attend(d, NULL, 0)) != MHA_OK) return status;
   }
@@ -3588,8 +3606,8 @@ MHA__NOINLINE int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size
   return sum;
 }
 
-MHA__NOINLINE void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, size_t n, const signed char *k, ptrdiff_t k_row,
-                                   size_t keys) {
+MHA__NOINLINE void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, size_t n, const signed char *k,
+                                   ptrdiff_t k_row, size_t keys) {
   size_t c;
   for (; keys; keys--, k += k_row) {
     int32_t sum = 0;
@@ -3653,15 +3671,16 @@ MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed
 }
 #endif
 
-/* Both rows in one multiplication: the first row's sum in the lower half of 32 bits, where it borrows from the
-   second's, which s8_put gives back.  Both fit while the weights of a run add up to no more than 256: 256 *
+/* Both rows in one multiplication: the first row's sum in the lower half of 32 bits, where it borrows from
+   the second's, which s8_put gives back.  Both fit while the weights of a run add up to at most 256: 256 *
    128 = 2^15. */
 typedef struct {
   uint32_t x0, x1, x2, x3, x4, x5, x6, x7;
 } MHA__FN(s8_sums);
 #define MHA__S8_KEYS 1
-#define mha__s8_each(do_channel) \
-  do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) do_channel(7)
+#define mha__s8_each(do_channel)                                                                    \
+  do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) \
+      do_channel(7)
 
 /* Two weights, the first in the lower half */
 MHA__INLINE uint32_t MHA__FN(s8_weights)(const int16_t *w) {
@@ -3678,7 +3697,8 @@ MHA__NOINLINE MHA__ATTR size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
   return j;
 }
 
-MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) *s, const int16_t *w, const signed char *v, ptrdiff_t v_row) {
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
+                                 ptrdiff_t v_row) {
   const uint32_t both = MHA__FN(s8_weights)(w);
 #define mha__s8_channel(c) s->x##c += both * mha__s8_wrap(v[c]);
   mha__s8_each(mha__s8_channel)
@@ -3702,7 +3722,8 @@ MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) *s) {
 /* Half two, the algorithm: */
 
 /* Into q2: n channels of query row r, 0 or 1, less the zero point.  Returns their sum. */
-MHA__NOINLINE MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
+MHA__NOINLINE MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero,
+                                                   size_t r) {
   int32_t sum = 0;
   size_t  c, t;
   for (c = 0; c + MHA__S8_LANES <= n; c += MHA__S8_LANES)
@@ -3712,7 +3733,7 @@ MHA__NOINLINE MHA__ATTR int32_t MHA__FN(s8_expand)(int16_t *q2, const signed cha
   return sum;
 }
 
-/* dot[2 j + r] = query row r times key j, for so many keys of n channels, k_row apart.  Two keys at a time: of
+/* dot[2 j + r] = query row r times key j, for keys of n channels, k_row apart.  Two keys at a time: of
    an odd number the last one is worked on twice, and written twice. */
 MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, size_t n, const signed char *k,
                                       ptrdiff_t k_row, size_t keys) {
@@ -3738,10 +3759,10 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, si
   }
 }
 
-/* sums[c] = sum over keys j of w[2 j] v[j][c], for n <= MHA__S8_GROUP channels, and MHA__S8_GROUP numbers behind
+/* sums[c] = sum over keys j of w[2 j] v[j][c], n <= MHA__S8_GROUP channels, and MHA__S8_GROUP numbers behind
    the same with w[2 j + 1]; they fit 32 bits. */
-MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
-                                           size_t keys, size_t n) {
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, const signed char *v,
+                                             ptrdiff_t v_row, size_t keys, size_t n) {
   for (; n >= 2; n -= 2, v += 2, sums += 2) {
     const signed char *x = v;
     int32_t            a0 = 0, a1 = 0, b0 = 0, b1 = 0;
@@ -3763,8 +3784,8 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, co
 }
 
 /* The same for weights up to 255, the first `run` keys of which are a run. */
-MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t *w, const signed char *v, ptrdiff_t v_row,
-                                            size_t keys, size_t n, size_t run) {
+MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t *w, const signed char *v,
+                                                   ptrdiff_t v_row, size_t keys, size_t n, size_t run) {
   size_t j;
   if (n < MHA__S8_GROUP) {
     MHA__FN(s8_mix)(sums, w, v, v_row, keys, n);
@@ -3786,8 +3807,9 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t 
   }
 }
 
-static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME,       MHA__FN(s8_expand),    MHA__FN(s8_dot),
-                                                     MHA__FN(s8_mix), MHA__FN(s8_mix_small), MHA__FN(s8_run) };
+static const mha__s8_kernels MHA__FN(s8_kernels) = {
+  MHA__NAME, MHA__FN(s8_expand), MHA__FN(s8_dot), MHA__FN(s8_mix), MHA__FN(s8_mix_small), MHA__FN(s8_run)
+};
 #endif /* MHA__S8_ROWS */
 
 #undef mha__s8_slot
@@ -3944,7 +3966,7 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
-/* x[0] .. x[7] are the next eight floats from p on.  One instruction of ARM's does that, but compilers make eight
+/* x[0] .. x[7] are the next eight floats from p on.  One instruction of ARM's does that; compilers make eight
    of it. */
 #if MHA__LANES == 1 && defined(__arm__) && defined(__ARM_FP) && (defined(__GNUC__) || defined(__clang__))
 #  define mha__load8(x, p)                                                                                   \
@@ -3957,11 +3979,12 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
     x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5, x[6] = x6, x[7] = x7;                  \
   } while (0)
 #elif MHA__LANES == 1
-#  define mha__load8(x, p)                                                                                   \
-  (x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3], x[4] = p[4], x[5] = p[5], x[6] = p[6], x[7] = p[7], p += 8)
+#define mha__load8(x, p)                                                                                   \
+  (x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3], x[4] = p[4], x[5] = p[5], x[6] = p[6], x[7] = p[7], \
+   p += 8)
 #endif
 
-/* For exp2: x where it is above -126, and r * 2^(n - 1) there, +0 below.  Without an instruction for the larger
+/* For exp2: x where it is above -126, and r * 2^(n - 1) there, +0 below.  With no instruction for the larger
    of two it costs least to look at the sum, which has to pass through an integer register anyway. */
 #if MHA__LANES == 1
 #  define mha__at_least(x, least)  (x)
@@ -4739,7 +4762,8 @@ static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, 
 #define mha__each_1(do_row, c)   do_row(0, c)
 #define mha__each_2(do_row, c)   do_row(0, c) do_row(1, c)
 #define mha__over_1(rows, step)  rows(step, 0)
-#define mha__over_8(rows, step)  mha__over_4(rows, step) rows(step, 4) rows(step, 5) rows(step, 6) rows(step, 7)
+#define mha__over_8(rows, step) \
+  mha__over_4(rows, step) rows(step, 4) rows(step, 5) rows(step, 6) rows(step, 7)
 #define mha__over_4(rows, step)  rows(step, 0) rows(step, 1) rows(step, 2) rows(step, 3)
 #define mha__load1(x, p)         x[0] = *p++
 
@@ -4766,9 +4790,8 @@ static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, 
     if (fresh) mha__score_keys(rows, channels, mha__from_zero)                                               \
     mha__score_keys(rows, channels, mha__from_score)                                                         \
   }
-mha__scores_tile(scores_2x8, mha__each_2, 8)
-mha__scores_tile(scores_1x8, mha__each_1, 8)
-mha__scores_tile(scores_1x1, mha__each_1, 1)
+mha__scores_tile(scores_2x8, mha__each_2, 8) mha__scores_tile(scores_1x8, mha__each_1, 8)
+    mha__scores_tile(scores_1x1, mha__each_1, 1)
 
 /* out[r][c] = by[r] times the sum over j of s[r][j] v[j][c], j ascending, with +0 for any zero */
 #define mha__from_nothing(r, c)  a[r][c] = 0.0f;
@@ -4791,13 +4814,12 @@ mha__scores_tile(scores_1x1, mha__each_1, 1)
     rows(mha__take_factor, 0)                                                                                \
     mha__over_##channels(rows, mha__keep_value)                                                              \
   }
-mha__values_tile(values_2x8, mha__each_2, 8)
-mha__values_tile(values_1x8, mha__each_1, 8)
-mha__values_tile(values_1x1, mha__each_1, 1)
+        mha__values_tile(values_2x8, mha__each_2, 8) mha__values_tile(values_1x8, mha__each_1, 8)
+            mha__values_tile(values_1x1, mha__each_1, 1)
 
-/* The largest of n scores, a multiple of four, NaN apart.  Integers are quicker to compare, and order floats as
+    /* The largest of n scores, a multiple of four, NaN apart.  Integers are quicker to compare, and order floats as
    long as the larger is not negative.  (They take a NaN to be larger than all: as good, its row is NaN.) */
-MHA__INLINE float MHA__FN(lone_largest)(const float *s, size_t n) {
+    MHA__INLINE float MHA__FN(lone_largest)(const float *s, size_t n) {
   const float *end = s + n, *p;
   mha__word    most, w;
   most.f = -MHA__FLT_MAX;

@@ -222,7 +222,7 @@ s8_on_core() {
     for call in tflm native tflm_lean native_lean; do
       size_of $call -Os -DMHA_NO_FLOAT -DCALL_$(echo $call | tr '[:lower:]' '[:upper:]')
     done
-    [ $name != M4F ] || s8_counts Os- -Os '81x8x32\|^stack-[a-z]*$'
+    [ $name != M4F ] || s8_counts Os- -Os '81x8x32\|^stack-[a-z]* '
   fi
   if object s8-core -Os -DMHA_NO_FLOAT -DMHA_S8_UNCHECKED; then
     size_of tflm_unchecked -Os -DMHA_NO_FLOAT -DCALL_TFLM
