@@ -1113,7 +1113,7 @@ static void s8_check_desc(void) {
       CHECK(n == p->o_bytes, "o is written");
       CHECK(attend_rows(d, 11, (size_t)-2, lean) == MHA_OK, "the last row");
       for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
-      CHECK(n == p->o_bytes - 6, "byte %zu is written, not only the last row", n); /* row, then head: at the end */
+      CHECK(n == p->o_bytes - 6, "byte %zu, not in the last row, is written", n);
       memset(p->o, 0xA5, p->o_bytes);
     }
     problem_free(p);
