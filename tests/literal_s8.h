@@ -1,9 +1,9 @@
 /* literal_s8.h - integer attention once more, from its formulas: every number in 64 bits, one row at a time.
 
    Shares nothing with mha.h but its declarations, and not its constants either: literal_s8_make derives them
-   from the scales.  (In native mode the two factors may differ in the last bit from mha.h's, since their formula
-   says nothing about the order of the products; literal_s8_take_factors takes those of mha.h and tells whether
-   they are that near.)  Slow and plain on purpose. */
+   from the scales.  (In native mode the two factors may differ in the last bit from mha.h's, since their
+   formula says nothing about the order of the products; literal_s8_take_factors takes those of mha.h and
+   tells whether they are that near.)  Slow and plain on purpose. */
 #ifndef LITERAL_S8_H
 #define LITERAL_S8_H
 
@@ -150,8 +150,9 @@ ORACLE_FN int64_t literal_s8_scaled(int64_t x, int64_t m, int shift, int *flags)
   return literal_s8_away(literal_s8_high(x, m), shift < 0 ? -shift : 0);
 }
 
-/* From acc[j], the dot products of the keys that sees[j] marks, to w[j], what multiplies their values.  Returns
-   how often the weights' unit 1 goes into their sum: 256 for TFLM's probabilities; 0: no key, or no weight. */
+/* From acc[j], the dot products of the keys that sees[j] marks, to w[j], what multiplies their values.
+   Returns how often the weights' unit 1 goes into their sum: 256 for TFLM's probabilities; 0: no key, or no
+   weight. */
 ORACLE_FN int64_t literal_s8_weights(const literal_s8 *c, const unsigned char *sees, const int64_t *acc,
                                      size_t n, int64_t *w, int *flags) {
   int64_t most = INT64_MIN, sum = 0;
@@ -220,10 +221,10 @@ ORACLE_FN int64_t literal_s8_output(const literal_s8 *c, int64_t total, int64_t 
   return literal_s8_clamp(c->o_zero + (shift > 62 ? 0 : literal_s8_up(y * f, shift)));
 }
 
-/* All rows, written to o, which is laid out as d->o is.  c: one for all heads, or one each as d->consts_stride
-   has it.  Returns LITERAL_S8_ bits. */
+/* All rows, written to o, which is laid out as d->o is.  c: one for all heads, or one each as
+   d->consts_stride has it.  Returns LITERAL_S8_ bits. */
 ORACLE_FN int literal_s8_attend(const mha_s8_desc *d, const literal_s8 *constants, signed char *o) {
-  size_t         kv_heads = d->kv_heads ? d->kv_heads : d->q_heads, d_v = d->d_v ? d->d_v : d->d_k, n = d->kv_len;
+  size_t kv_heads = d->kv_heads ? d->kv_heads : d->q_heads, d_v = d->d_v ? d->d_v : d->d_k, n = d->kv_len;
   size_t         h, i, j, x;
   int64_t       *acc = (int64_t *)malloc((n + 1) * sizeof *acc), *w = (int64_t *)malloc((n + 1) * sizeof *w);
   unsigned char *sees = (unsigned char *)malloc(n + 1);
@@ -240,16 +241,17 @@ ORACLE_FN int literal_s8_attend(const mha_s8_desc *d, const literal_s8 *constant
         sees[j] = (unsigned char)literal_s8_sees(d, h, i, j);
         acc[j] = 0;
         for (x = 0; sees[j] && x < d->d_k; x++)
-          acc[j] += (q[x] - c->q_zero) *
-                    (d->k[literal_s8_row(d->k_stride, kv_head, j, kv_heads, d->d_k) + (ptrdiff_t)x] - c->k_zero);
+          acc[j] +=
+              (q[x] - c->q_zero) *
+              (d->k[literal_s8_row(d->k_stride, kv_head, j, kv_heads, d->d_k) + (ptrdiff_t)x] - c->k_zero);
       }
       sum = literal_s8_weights(c, sees, acc, n, w, &flags);
       for (x = 0; x < d_v; x++) {
         int64_t total = 0;
         for (j = 0; j < n; j++)
           if (w[j])
-            total += w[j] *
-                     (d->v[literal_s8_row(d->v_stride, kv_head, j, kv_heads, d_v) + (ptrdiff_t)x] - c->v_zero);
+            total += w[j] * (d->v[literal_s8_row(d->v_stride, kv_head, j, kv_heads, d_v) + (ptrdiff_t)x] -
+                             c->v_zero);
         out[x] = (signed char)literal_s8_output(c, total, sum, &flags);
       }
     }

@@ -7,12 +7,12 @@
 For a query row and the keys j that it sees, >> rounding down and everything in integers without bounds:
 
     acc_j = sum over c of (q_c - q_zero) (k_jc - k_zero)        M = the largest acc_j
-    t_j   = (M - acc_j) * q.scale * k.scale * scale * log2(e) * 256, the factor as m * 2^-s with 2^30 <= m < 2^31,
-            to the nearest integer, half up
+    t_j   = (M - acc_j) * q.scale * k.scale * scale * log2(e) * 256, the factor as m * 2^-s with
+            2^30 <= m < 2^31, to the nearest integer, half up
     e_j   = 0 where t_j >= 4096, else with n = t_j >> 8, a = t_j >> 4 & 15, b = t_j & 15
             (x + (2^n >> 1)) >> n  where  x = (A[a] * B[b] + 2^14) >> 15
             A[a] = 32767 * 2^(-a/16), B[b] = 32768 * 2^(-b/256), to the nearest integer
-    L     = sum of e_j      z = leading zeros of L in 32 bits      R = reciprocal(L << z), about 2^62 / (L << z)
+    L     = sum of e_j   z = leading zeros of L in 32 bits   R = reciprocal(L << z), about 2^62 / (L << z)
     F     = R * m / 2^31 to the nearest integer, half up, with v.scale / o.scale as m * 2^-s, likewise
     y_c   = (sum over j of e_j (v_jc - v_zero)) << z >> 16
     o_c   = o_zero + y_c * F / 2^(s + 15), to the nearest integer, half up, clamped
@@ -117,7 +117,8 @@ def case(lib, rng, q_len, kv_len, d_k, d_v):
     q, k, v = [[codes(rng, d) for _ in range(n)] for n, d in ((q_len, d_k), (kv_len, d_k), (kv_len, d_v))]
     memory = [array([x for r in rows for x in r]) for rows in (q, k, v)]
     out = array([99] * (q_len * d_v))
-    desc = mha.S8Desc(q_heads=1, q_len=q_len, kv_len=kv_len, d_k=d_k, d_v=d_v, consts=ctypes.addressof(consts))
+    desc = mha.S8Desc(q_heads=1, q_len=q_len, kv_len=kv_len, d_k=d_k, d_v=d_v)
+    desc.consts = ctypes.addressof(consts)
     for name, x in zip("oqkv", (out, *memory)):
         setattr(desc, name, ctypes.addressof(x))
     start = rng.randrange(-2, kv_len + 1)

@@ -15,7 +15,7 @@ size_t shared_s8_sizes(int which) {
   return which == 0 ? sizeof(mha_s8_desc) : which == 1 ? sizeof(mha_s8_quant) : sizeof(mha_s8_consts);
 }
 
-/* What a program that knows no struct of mha.h wants of the native constants: qk m, left, right; pv m, right. */
+/* What a program without the structs of mha.h wants of native constants: qk m, left, right; pv m, right. */
 extern void shared_s8_factors(const mha_s8_consts *c, int64_t *out);
 void shared_s8_factors(const mha_s8_consts *c, int64_t *out) {
   out[0] = c->qk.multiplier, out[1] = c->qk.left, out[2] = c->qk.right;

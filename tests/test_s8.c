@@ -1,5 +1,6 @@
-/* test_s8.c - integer attention: the bits of TensorFlow Lite Micro, those of the literal formulas in both modes,
-   the same however the rows are divided, what setup refuses, and how far from exact attention the codes are. */
+/* test_s8.c - integer attention: the bits of TensorFlow Lite Micro, those of the literal formulas in both
+   modes, the same however the rows are divided, what setup refuses, and how far from exact attention the
+   codes are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static mha_status attend_fast(const mha_s8_desc *d, size_t first, size_t rows, v
                                         : mha_s8_native(d, first, rows, scratch, bytes);
 }
 static mha_status attend_lean(const mha_s8_desc *d, size_t first, size_t rows) {
-  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm_lean(d, first, rows) : mha_s8_native_lean(d, first, rows);
+  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm_lean(d, first, rows)
+                                        : mha_s8_native_lean(d, first, rows);
 }
 
 /* With a scratch of just the size that is asked for, at any address, or lean. */
@@ -160,7 +162,8 @@ static int prepare_all(problem *p, int mode, int near) {
     if (mha_s8_prepare(&p->consts[h], mode == MHA_S8_TFLM ? p->tables[h] : NULL, a) != MHA_OK) return 0;
     literal_s8_make(&p->literal[h], a);
     if (mode == MHA_S8_NATIVE)
-      CHECK(literal_s8_take_factors(&p->literal[h], &p->consts[h]), "the factors are not those of the scales");
+      CHECK(literal_s8_take_factors(&p->literal[h], &p->consts[h]),
+            "the factors are not those of the scales");
   }
   return 1;
 }
@@ -245,13 +248,14 @@ static void problem_free(problem *p) {
 static const char *problem_text(const problem *p) {
   static char        text[400];
   const mha_s8_desc *d = &p->d;
-  snprintf(text, sizeof text,
-           "(%s: heads %zu/%zu q_len %zu kv_len %zu d_k %zu d_v %zu flags %u q_start %td window %zu %zu mask %d "
-           "map %d consts_stride %zu strides o %td %td q %td %td k %td %td v %td %td)",
-           mode_name(p->quant[0].mode), d->q_heads, d->kv_heads, d->q_len, d->kv_len, d->d_k, d->d_v, d->flags,
-           d->q_start, d->window_left, d->window_right, d->mask != NULL, p->quant[0].logit_map != NULL,
-           d->consts_stride, d->o_stride.head, d->o_stride.row, d->q_stride.head, d->q_stride.row,
-           d->k_stride.head, d->k_stride.row, d->v_stride.head, d->v_stride.row);
+  snprintf(
+      text, sizeof text,
+      "(%s: heads %zu/%zu q_len %zu kv_len %zu d_k %zu d_v %zu flags %u q_start %td window %zu %zu mask %d "
+      "map %d consts_stride %zu strides o %td %td q %td %td k %td %td v %td %td)",
+      mode_name(p->quant[0].mode), d->q_heads, d->kv_heads, d->q_len, d->kv_len, d->d_k, d->d_v, d->flags,
+      d->q_start, d->window_left, d->window_right, d->mask != NULL, p->quant[0].logit_map != NULL,
+      d->consts_stride, d->o_stride.head, d->o_stride.row, d->q_stride.head, d->q_stride.row,
+      d->k_stride.head, d->k_stride.row, d->v_stride.head, d->v_stride.row);
   return text;
 }
 
@@ -292,7 +296,8 @@ static mha_status attend_pieces(const problem *p) {
 
 static void against_literal(problem *p, int *flags) {
   *flags = literal_s8_attend(&p->d, p->literal, p->want);
-  CHECK(mha_s8_check(&p->d) == MHA_OK, "mha_s8_check: %s %s", mha_strerror(mha_s8_check(&p->d)), problem_text(p));
+  CHECK(mha_s8_check(&p->d) == MHA_OK, "mha_s8_check: %s %s", mha_strerror(mha_s8_check(&p->d)),
+        problem_text(p));
   same_status(attend_rows(&p->d, 0, MHA_ALL, 0), *flags, "fast", p);
   same_as_literal(p, "fast");
   same_status(attend_rows(&p->d, 0, MHA_ALL, 1), *flags, "lean", p);
@@ -400,7 +405,8 @@ static size_t golden_codes(signed char *x, const char *text) { /* returns how ma
   static const char digits[] = "0123456789abcdef";
   size_t            n;
   for (n = 0; text[2 * n]; n++) {
-    int code = (int)(strchr(digits, text[2 * n]) - digits) * 16 + (int)(strchr(digits, text[2 * n + 1]) - digits);
+    int code =
+        (int)(strchr(digits, text[2 * n]) - digits) * 16 + (int)(strchr(digits, text[2 * n + 1]) - digits);
     x[n] = (signed char)(code < 128 ? code : code - 256);
   }
   return n;
@@ -439,7 +445,8 @@ static void s8_golden(void) {
       for (lean = 0; lean < 2; lean++) {
         same_status(attend_rows(d, 0, MHA_ALL, lean), 0, g->name, p);
         for (m = differ = 0; m < p->o_bytes; m++) differ += p->o[m] != p->want[m];
-        CHECK(!differ, "%s, %s: %zu of %zu codes are not TFLM's", g->name, lean ? "lean" : "fast", differ, p->o_bytes);
+        CHECK(!differ, "%s, %s: %zu of %zu codes are not TFLM's", g->name, lean ? "lean" : "fast", differ,
+              p->o_bytes);
         total += p->o_bytes;
         memset(p->o, 0xA5, p->o_bytes);
       }
@@ -456,13 +463,15 @@ static void s8_exps(void) {
   int     left, n, k;
   for (left = 0; left <= 31; left++)
     for (n = 0; n < 6; n++) {
-      int32_t m = (int32_t)(n == 0 ? 1 << 30 : n == 1 ? 2147483647 : (1 << 30) + (int32_t)rng_below(1u << 30));
+      int32_t m = (int32_t)(n == 0   ? 1 << 30
+                            : n == 1 ? 2147483647
+                                     : (1 << 30) + (int32_t)rng_below(1u << 30));
       mha_status status = mha_s8_exp_table(table, m, left);
       CHECK(status == MHA_OK, "multiplier %ld, shift %d: %s", (long)m, left, mha_strerror(status));
       literal_s8_exps(want, m, left);
       for (k = 0; k < 256 && table[k] == want[k]; k++) {}
-      CHECK(k == 256, "multiplier %ld, shift %d: entry %d is %ld, wanted %ld", (long)m, left, k, (long)table[k & 255],
-            (long)want[k & 255]);
+      CHECK(k == 256, "multiplier %ld, shift %d: entry %d is %ld, wanted %ld", (long)m, left, k,
+            (long)table[k & 255], (long)want[k & 255]);
     }
   for (n = 0; n < 100; n++) { /* prepare makes the table, and its constants make it again */
     mha_s8_quant  a;
@@ -481,8 +490,8 @@ static void s8_exps(void) {
   }
 }
 
-/* The roundings from exponentials to weights.  Tables made by hand reach the ends of each: of two keys the second's
-   exponential is the least for which its weight is k, or the one below. */
+/* The roundings from exponentials to weights.  Tables made by hand reach the ends of each: of two keys the
+   second's exponential is the least for which its weight is k, or the one below. */
 static void s8_weights(void) {
   problem *p = problem_plain(MHA_S8_TFLM, 1, 2, 1, 1);
   int      k, below, round, lean, flags;
@@ -531,8 +540,8 @@ static void s8_weights(void) {
   problem_free(p);
 }
 
-/* Native: two keys, one at each distance from 0 to beyond 16 octaves below the other, whose values cancel but for
-   the rounding of v_0, times so much that one unit of the smaller weight is about one code. */
+/* Native: two keys, one at each distance from 0 to beyond 16 octaves below the other, whose values cancel but
+   for the rounding of v_0, times so much that one unit of the smaller weight is about one code. */
 static void s8_native_exps(void) {
   int far, lean, flags;
   for (far = 0; far < 4400; far++) {
@@ -559,8 +568,8 @@ static void s8_native_exps(void) {
   }
 }
 
-/* Native: halves, with weights 32767 and 1, whose sum has an exact reciprocal; and keys that are all alike, with
-   values all at one end: the largest sums there are. */
+/* Native: halves, with weights 32767 and 1, whose sum has an exact reciprocal; and keys that are all alike,
+   with values all at one end: the largest sums there are. */
 static void s8_native_sums(void) {
   static const size_t lens[] = { 511, 512, 513, 514, 515, 1024, 1025, 1100, 3000 };
   int                 v, lean, flags;
@@ -615,7 +624,8 @@ static void cliff(size_t equal, size_t others, int warns) {
     a->v.zero = -7, a->o = affine(0.03f, 21);
     if (problem_prepare(p)) {
       flags = literal_s8_attend(&p->d, p->literal, p->want);
-      CHECK(flags == (warns && modes[m] == MHA_S8_TFLM ? LITERAL_S8_WARNS : 0), "%zu + %zu keys", equal, others);
+      CHECK(flags == (warns && modes[m] == MHA_S8_TFLM ? LITERAL_S8_WARNS : 0), "%zu + %zu keys", equal,
+            others);
       if (flags) {
         for (j = 0; j < p->o_bytes && p->want[j] == 21; j++) {}
         CHECK(j == p->o_bytes, "the output of such a row is the zero point");
@@ -668,7 +678,8 @@ static void s8_cliff(void) {
 /* ---- Extreme values ---- */
 
 /* q, k and v of one code each, or v of two in turn, zero points as given */
-static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, int k_zero, int v_zero, int o_zero) {
+static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, int k_zero, int v_zero,
+                    int o_zero) {
   size_t m, n;
   for (m = 0; m < 2; m++) {
     problem      *p = problem_plain(modes[m], 2, kv_len, d_k, 3);
@@ -678,7 +689,8 @@ static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, 
     memset(p->q, q, 2 * d_k);
     memset(p->k, k, kv_len * d_k);
     memset(p->v, v, kv_len * 3);
-    for (n = 0; n < kv_len; n += 3) p->k[n * d_k] = (signed char)(k < 0 ? k + 1 : k - 1), p->v[n * 3] = (signed char)-1;
+    for (n = 0; n < kv_len; n += 3)
+      p->k[n * d_k] = (signed char)(k < 0 ? k + 1 : k - 1), p->v[n * 3] = (signed char)-1;
     a->q = affine(unit, q_zero), a->k = affine(1.0f, k_zero);
     a->v.zero = v_zero, a->o.zero = o_zero;
     if (modes[m] == MHA_S8_TFLM) a->logits = affine(1.0f / 128.0f, 0);
@@ -697,7 +709,9 @@ static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, 
 
 static void s8_extremes(void) {
   static const int ends[] = { -128, 127 };
-  static const struct { size_t kv_len, d_k; } shapes[] = { { 1, 1 }, { 1, 33 }, { 300, 7 }, { 3, 33025 }, { 65535, 2 } };
+  static const struct {
+    size_t kv_len, d_k;
+  } shapes[] = { { 1, 1 }, { 1, 33 }, { 300, 7 }, { 3, 33025 }, { 65535, 2 } };
   size_t s, n;
   for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
     for (n = 0; n < (shapes[s].kv_len * shapes[s].d_k < 10000 ? 128 : 32); n++) {
@@ -705,14 +719,16 @@ static void s8_extremes(void) {
       int far = (int)(n >> 3 & 1), flip = (int)(n >> 4 & 1);
       /* zero points at the other end make products of 255 * 255 */
       extreme(shapes[s].kv_len, shapes[s].d_k, q, k, v, far ? ends[!(n & 1)] : 0,
-              far ? ends[flip ^ !(n >> 1 & 1)] : 0, n >> 5 & 1 ? 0 : ends[flip ^ !(n >> 2 & 1)], n >> 6 & 1 ? 127 : -128);
+              far ? ends[flip ^ !(n >> 1 & 1)] : 0, n >> 5 & 1 ? 0 : ends[flip ^ !(n >> 2 & 1)],
+              n >> 6 & 1 ? 127 : -128);
     }
 }
 
 /* ---- Scratch ---- */
 
 static void s8_scratch(void) {
-  static unsigned char one[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 50, 20)], other[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 50, 20)];
+  static unsigned char one[MHA_S8_SCRATCH_BYTES(MHA_S8_TFLM, 50, 20)],
+      other[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 50, 20)];
   size_t m, kv_len, d_k, shift;
   CHECK(sizeof one == mha_s8_scratch_bytes(MHA_S8_TFLM, 50, 20), "the macro and the function differ");
   CHECK(sizeof other == mha_s8_scratch_bytes(MHA_S8_NATIVE, 50, 20), "the macro and the function differ");
@@ -720,8 +736,8 @@ static void s8_scratch(void) {
     for (kv_len = 0; kv_len <= 200; kv_len++)
       for (d_k = 1; d_k < 200; d_k += kv_len % 5 + 1) {
         size_t bytes = mha_s8_scratch_bytes(modes[m], kv_len, d_k);
-        CHECK(MHA_S8_SCRATCH_BYTES(modes[m], kv_len, d_k) == bytes, "%s: the macro and the function differ at %zu, %zu",
-              mode_name(modes[m]), kv_len, d_k);
+        CHECK(MHA_S8_SCRATCH_BYTES(modes[m], kv_len, d_k) == bytes,
+              "%s: the macro and the function differ at %zu, %zu", mode_name(modes[m]), kv_len, d_k);
       }
     for (shift = 0; shift < 20; shift++) {
       problem       *p = problem_new(modes[m], 3, rng_between(1, 40), 0, 0);
@@ -760,9 +776,11 @@ static void prepare_wants(mha_status want, const mha_s8_quant *a, const char *wh
   memset(&c, 0x5A, sizeof c), memset(&before, 0x5A, sizeof before);
   memset(table, 0x5A, sizeof table), memset(old, 0x5A, sizeof old);
   got = mha_s8_prepare(&c, a->mode == MHA_S8_NATIVE ? NULL : table, a);
-  CHECK(got == want, "%s, %s: %s, wanted %s", what, mode_name(a->mode), mha_strerror(got), mha_strerror(want));
+  CHECK(got == want, "%s, %s: %s, wanted %s", what, mode_name(a->mode), mha_strerror(got),
+        mha_strerror(want));
   if (got != MHA_OK)
-    CHECK(memcmp(&c, &before, sizeof c) == 0 && memcmp(table, old, sizeof table) == 0, "%s: written after all", what);
+    CHECK(memcmp(&c, &before, sizeof c) == 0 && memcmp(table, old, sizeof table) == 0,
+          "%s: written after all", what);
 }
 
 /* The largest d_k that is accepted */
@@ -796,7 +814,8 @@ static void s8_prepare(void) {
     CHECK(mha_s8_prepare(&c, tflm ? table : NULL, NULL) == MHA_ERR_NULL, "no quant");
     if (tflm) {
       CHECK(mha_s8_prepare(&c, NULL, &a) == MHA_ERR_NULL, "no table");
-      CHECK(mha_s8_prepare(&c, (int32_t *)(void *)((char *)table + 1), &a) == MHA_ERR_ALIGN, "misaligned table");
+      CHECK(mha_s8_prepare(&c, (int32_t *)(void *)((char *)table + 1), &a) == MHA_ERR_ALIGN,
+            "misaligned table");
     } else CHECK(mha_s8_prepare(&c, table, &a) == MHA_ERR_OPTION, "a table in native mode");
     affines[0] = &b.q, affines[1] = &b.k, affines[2] = &b.v, affines[3] = &b.o, affines[4] = &b.logits;
     for (n = 0; n < 5; n++) {
@@ -823,7 +842,8 @@ static void s8_prepare(void) {
     b = a, b.kv_len = (size_t)-1, prepare_wants(MHA_ERR_RANGE, &b, "kv_len SIZE_MAX");
     b = a, b.d_k = (size_t)-1, prepare_wants(MHA_ERR_RANGE, &b, "d_k SIZE_MAX");
     b = a, b.map_scale = 1.0f, prepare_wants(MHA_ERR_OPTION, &b, "map_scale without a map");
-    b = a, b.logit_map = map, prepare_wants(tflm ? MHA_ERR_VALUE : MHA_ERR_OPTION, &b, "a map without map_scale");
+    b = a, b.logit_map = map,
+    prepare_wants(tflm ? MHA_ERR_VALUE : MHA_ERR_OPTION, &b, "a map without map_scale");
     b.map_scale = 0.1f, prepare_wants(tflm ? MHA_OK : MHA_ERR_OPTION, &b, "a map");
     b.map_scale = nan, prepare_wants(tflm ? MHA_ERR_VALUE : MHA_ERR_OPTION, &b, "a map with NaN");
 
@@ -869,8 +889,8 @@ static void s8_prepare(void) {
   CHECK(n == 257, "a table that was refused is written");
 }
 
-/* At the largest d_k that prepare accepts for a factor, data at its ends does not overflow; likewise the largest
-   sum of weights, 511 keys of 1/256 each, times the largest factor to o. */
+/* At the largest d_k that prepare accepts for a factor, data at its ends does not overflow; likewise the
+   largest sum of weights, 511 keys of 1/256 each, times the largest factor to o. */
 static void s8_bounds(void) {
   int e, sign, lean, flags;
   for (e = -3; e < 14; e++)
@@ -941,7 +961,8 @@ static void s8_bounds(void) {
       a->v = affine(1.0f, sign ? -128 : 127);
       a->o.scale = ldexpf(1.0f, -e);
       status = mha_s8_prepare(p->consts, p->tables[0], a);
-      CHECK(status == MHA_OK || (status == MHA_ERR_RANGE && e > 19), "v / o 2^%d: %s", e, mha_strerror(status));
+      CHECK(status == MHA_OK || (status == MHA_ERR_RANGE && e > 19), "v / o 2^%d: %s", e,
+            mha_strerror(status));
       if (status == MHA_OK && problem_prepare(p)) {
         flags = literal_s8_attend(&p->d, p->literal, p->want);
         CHECK(!flags, "v / o 2^%d overflows", e);
@@ -962,7 +983,8 @@ static void refuses(const problem *p, mha_status want, const char *what) {
   const int     native = p->quant[0].mode == MHA_S8_NATIVE;
   memset(scratch, 0x3C, bytes);
   got[0] = mha_s8_check(&p->d);
-  got[1] = native ? mha_s8_native(&p->d, 0, MHA_ALL, scratch, bytes) : mha_s8_tflm(&p->d, 0, MHA_ALL, scratch, bytes);
+  got[1] = native ? mha_s8_native(&p->d, 0, MHA_ALL, scratch, bytes)
+                  : mha_s8_tflm(&p->d, 0, MHA_ALL, scratch, bytes);
   got[2] = native ? mha_s8_native_lean(&p->d, 0, MHA_ALL) : mha_s8_tflm_lean(&p->d, 0, MHA_ALL);
   for (n = 0; n < 3; n++)
     CHECK(got[n] == want, "%s, entry %zu: %s, wanted %s", what, n, mha_strerror(got[n]), mha_strerror(want));
@@ -992,7 +1014,8 @@ static void s8_check_desc(void) {
     d->q_heads = 4, d->kv_heads = 2, d->q_len = 3, d->kv_len = 5;
     d->mask = mask, d->mask_stride.head = 15, d->mask_stride.row = 5;
     fine = *p;
-    strides[0] = &d->o_stride, strides[1] = &d->q_stride, strides[2] = &d->k_stride, strides[3] = &d->v_stride;
+    strides[0] = &d->o_stride, strides[1] = &d->q_stride, strides[2] = &d->k_stride,
+    strides[3] = &d->v_stride;
     refuses(p, MHA_OK, "fine");
 #define REFUSES(change, want) (*p = fine, change, refuses(p, want, #change))
     REFUSES(d->consts = NULL, MHA_ERR_NULL);
@@ -1027,9 +1050,12 @@ static void s8_check_desc(void) {
     for (n = 0; n < 4; n++) {
       const ptrdiff_t width = n == 0 || n == 3 ? 6 : 8; /* of a row */
       *p = fine;
-      strides[n]->head = -width, strides[n]->row = width * 5, refuses(p, MHA_ERR_STRIDE, "a negative head stride");
-      strides[n]->head = width * 5, strides[n]->row = -width, refuses(p, MHA_ERR_STRIDE, "a negative row stride");
-      strides[n]->head = PTRDIFF_MAX, strides[n]->row = width, refuses(p, MHA_ERR_RANGE, "a huge head stride");
+      strides[n]->head = -width, strides[n]->row = width * 5,
+      refuses(p, MHA_ERR_STRIDE, "a negative head stride");
+      strides[n]->head = width * 5, strides[n]->row = -width,
+      refuses(p, MHA_ERR_STRIDE, "a negative row stride");
+      strides[n]->head = PTRDIFF_MAX, strides[n]->row = width,
+      refuses(p, MHA_ERR_RANGE, "a huge head stride");
       strides[n]->head = width, strides[n]->row = PTRDIFF_MAX, refuses(p, MHA_ERR_RANGE, "a huge row stride");
     }
     REFUSES(d->mask_stride.head = -1, MHA_ERR_STRIDE);
@@ -1071,7 +1097,8 @@ static void s8_check_desc(void) {
     CHECK(attend_fast(d, 0, MHA_ALL, p->q - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over q");
     CHECK(attend_fast(d, 0, MHA_ALL, p->k - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over k");
     CHECK(attend_fast(d, 0, MHA_ALL, p->v - bytes + 1, bytes) == MHA_ERR_OVERLAP, "scratch over v");
-    CHECK(attend_fast(d, 0, MHA_ALL, mask + sizeof mask - 1, bytes) == MHA_ERR_OVERLAP, "scratch over the mask");
+    CHECK(attend_fast(d, 0, MHA_ALL, mask + sizeof mask - 1, bytes) == MHA_ERR_OVERLAP,
+          "scratch over the mask");
     CHECK((tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, sizeof scratch)
                 : mha_s8_tflm(d, 0, MHA_ALL, scratch, sizeof scratch)) == MHA_ERR_TYPE, "the other mode");
     CHECK((tflm ? mha_s8_native_lean(d, 0, MHA_ALL) : mha_s8_tflm_lean(d, 0, MHA_ALL)) == MHA_ERR_TYPE,
@@ -1086,7 +1113,7 @@ static void s8_check_desc(void) {
       CHECK(n == p->o_bytes, "o is written");
       CHECK(attend_rows(d, 11, (size_t)-2, lean) == MHA_OK, "the last row");
       for (n = 0; n < p->o_bytes && p->o[n] == (signed char)0xA5; n++) {}
-      CHECK(n == p->o_bytes - 6, "only the last row is written, not byte %zu", n); /* (row, head): head 3 is last */
+      CHECK(n == p->o_bytes - 6, "byte %zu, not in the last row, is written", n);
       memset(p->o, 0xA5, p->o_bytes);
     }
     problem_free(p);
@@ -1096,13 +1123,16 @@ static void s8_check_desc(void) {
 /* ---- Quantising ---- */
 
 static void s8_quantize(void) {
-  static const struct { float x, scale; int zero, code; } known[] = {
-    { 0.0f, 1.0f, 5, 5 },       { 0.5f, 1.0f, 0, 1 },       { -0.5f, 1.0f, 0, -1 },     { 1.5f, 1.0f, 0, 2 },
-    { 2.5f, 1.0f, 0, 3 },       { -2.5f, 1.0f, 0, -3 },     { -2.5f, 1.0f, 10, 7 },     { 0.49999997f, 1.0f, 0, 0 },
-    { 1.25f, 0.5f, -3, 0 },     { 126.5f, 1.0f, 0, 127 },   { 127.5f, 1.0f, 0, 127 },   { -128.5f, 1.0f, 0, -128 },
-    { -128.4f, 1.0f, 0, -128 }, { 254.6f, 1.0f, -128, 127 },{ 254.4f, 1.0f, -128, 126 },{ 255.5f, 1.0f, -128, 127 },
-    { -255.5f, 1.0f, 127, -128 },{ -254.5f, 1.0f, 127, -128 },{ -254.4f, 1.0f, 127, -127 },{ 3e38f, 1e-38f, 0, 127 },
-    { -3e38f, 1e-38f, 0, -128 },{ 3e38f, 1e-38f, -128, 127 },{ 1e-45f, 3e38f, 4, 4 },   { 1e9f, 1.0f, -128, 127 },
+  static const struct { float x, scale; int zero, code;
+  } known[] = {
+    { 0.0f, 1.0f, 5, 5 },         { 0.5f, 1.0f, 0, 1 },         { -0.5f, 1.0f, 0, -1 },
+    { 1.5f, 1.0f, 0, 2 },         { 2.5f, 1.0f, 0, 3 },         { -2.5f, 1.0f, 0, -3 },
+    { -2.5f, 1.0f, 10, 7 },       { 0.49999997f, 1.0f, 0, 0 },  { 1.25f, 0.5f, -3, 0 },
+    { 126.5f, 1.0f, 0, 127 },     { 127.5f, 1.0f, 0, 127 },     { -128.5f, 1.0f, 0, -128 },
+    { -128.4f, 1.0f, 0, -128 },   { 254.6f, 1.0f, -128, 127 },  { 254.4f, 1.0f, -128, 126 },
+    { 255.5f, 1.0f, -128, 127 },  { -255.5f, 1.0f, 127, -128 }, { -254.5f, 1.0f, 127, -128 },
+    { -254.4f, 1.0f, 127, -127 }, { 3e38f, 1e-38f, 0, 127 },    { -3e38f, 1e-38f, 0, -128 },
+    { 3e38f, 1e-38f, -128, 127 }, { 1e-45f, 3e38f, 4, 4 },      { 1e9f, 1.0f, -128, 127 },
     { -1e9f, 1.0f, 127, -128 },
   };
   static float       x[1000];
@@ -1111,8 +1141,8 @@ static void s8_quantize(void) {
   size_t             n, m;
   for (n = 0; n < sizeof known / sizeof known[0]; n++) {
     mha_status status = mha_s8_quantize(code, &known[n].x, 1, affine(known[n].scale, known[n].zero));
-    CHECK(status == MHA_OK && code[0] == known[n].code, "%g / %g + %d: code %d, wanted %d", (double)known[n].x,
-          (double)known[n].scale, known[n].zero, code[0], known[n].code);
+    CHECK(status == MHA_OK && code[0] == known[n].code, "%g / %g + %d: code %d, wanted %d",
+          (double)known[n].x, (double)known[n].scale, known[n].zero, code[0], known[n].code);
   }
   for (m = 0; m < 100; m++) {
     mha_s8_affine a = affine(power(-10.0, 10.0), zero_point());
@@ -1121,7 +1151,8 @@ static void s8_quantize(void) {
     for (n = 0; n < 1000; n++) {
       double t = (double)x[n] / (double)a.scale + a.zero;
       t = t < -128.0 ? -128.0 : t > 127.0 ? 127.0 : t;
-      CHECK(fabs(code[n] - t) <= 0.5 + 2e-5, "%g / %g + %d: code %d", (double)x[n], (double)a.scale, a.zero, code[n]);
+      CHECK(fabs(code[n] - t) <= 0.5 + 2e-5, "%g / %g + %d: code %d", (double)x[n], (double)a.scale, a.zero,
+            code[n]);
     }
   }
   memcpy(before, code, sizeof code);
@@ -1157,7 +1188,8 @@ static void include(span *s, double x) {
 /* 256 codes, one of them 0, from end to end */
 static void covers(mha_s8_affine a, span s, const char *what) {
   double scale = (double)a.scale, width = s.most - s.least;
-  CHECK(fabs(scale * 255.0 - width) <= 1e-5 * width, "%s: scale %g for %g .. %g", what, scale, s.least, s.most);
+  CHECK(fabs(scale * 255.0 - width) <= 1e-5 * width, "%s: scale %g for %g .. %g", what, scale, s.least,
+        s.most);
   CHECK(a.zero >= -128 && a.zero <= 127 && scale * (-128 - a.zero) <= s.least + 0.501 * scale &&
             scale * (127 - a.zero) >= s.most - 0.501 * scale,
         "%s: scale %g, zero point %d for %g .. %g", what, scale, a.zero, s.least, s.most);
@@ -1167,7 +1199,8 @@ enum { CAL_BATCH = 3, CAL_Q = 7, CAL_KV = 19, CAL_D = 16, CAL_DV = 12 };
 
 typedef struct {
   mha_desc d;
-  float    q[CAL_BATCH * CAL_Q * 4 * CAL_D], k[CAL_BATCH * CAL_KV * 2 * CAL_D], v[CAL_BATCH * CAL_KV * 2 * CAL_DV];
+  float q[CAL_BATCH * CAL_Q * 4 * CAL_D], k[CAL_BATCH * CAL_KV * 2 * CAL_D],
+      v[CAL_BATCH * CAL_KV * 2 * CAL_DV];
   float    o[CAL_BATCH * CAL_Q * 4 * CAL_DV];
   size_t   lens[CAL_BATCH];
 } calibration;
@@ -1179,7 +1212,8 @@ static void calibration_new(calibration *c) {
   c->d.batch = CAL_BATCH, c->d.q_heads = 4, c->d.kv_heads = 2;
   c->d.q_len = CAL_Q, c->d.kv_len = CAL_KV, c->d.d_k = CAL_D, c->d.d_v = CAL_DV;
   c->d.q = c->q, c->d.k = c->k, c->d.v = c->v, c->d.o = c->o;
-  for (n = 0; n < sizeof c->q / sizeof c->q[0]; n++) c->q[n] = q_middle + rng_normal() * (1.0f + (float)(n % 64 / 16));
+  for (n = 0; n < sizeof c->q / sizeof c->q[0]; n++)
+    c->q[n] = q_middle + rng_normal() * (1.0f + (float)(n % 64 / 16));
   for (n = 0; n < sizeof c->k / sizeof c->k[0]; n++) c->k[n] = rng_normal();
   for (n = 0; n < sizeof c->v / sizeof c->v[0]; n++) c->v[n] = v_middle + rng_normal();
 }
@@ -1222,13 +1256,15 @@ static void s8_calibrate(void) {
           }
           for (j = 0; j < len; j++) {
             for (x = 0; x < CAL_D; x++) include(&k, (double)c.k[((b * CAL_KV + j) * 2 + h / 2) * CAL_D + x]);
-            for (x = 0; x < CAL_DV; x++) include(&v, (double)c.v[((b * CAL_KV + j) * 2 + h / 2) * CAL_DV + x]);
+            for (x = 0; x < CAL_DV; x++)
+              include(&v, (double)c.v[((b * CAL_KV + j) * 2 + h / 2) * CAL_DV + x]);
           }
         }
       covers(a.q, q, "q"), covers(a.k, k, "k"), covers(a.v, v, "v"), covers(a.o, o, "o");
       if (modes[m] == MHA_S8_TFLM) covers(a.logits, dots, "logits");
       else CHECK(!(a.logits.scale > 0.0f) && !a.logits.zero, "logits in native mode");
-      CHECK(a.mode == modes[m] && a.d_k == CAL_D && a.kv_len == CAL_KV && !a.logit_map && !(a.map_scale > 0.0f),
+      CHECK(a.mode == modes[m] && a.d_k == CAL_D && a.kv_len == CAL_KV && !a.logit_map &&
+                !(a.map_scale > 0.0f),
             "the rest of quant");
       CHECK(same_float(a.scale, c.d.scale > 0.0f ? c.d.scale : 0.25f), "scale %g", (double)a.scale);
     }
@@ -1242,7 +1278,8 @@ static void s8_end_to_end(void) {
   for (m = 0; m < 2; m++) {
     double worst = 0.0, sum = 0.0, count = 0.0;
     for (round = 0; round < 20; round++) {
-      static signed char q[CAL_Q * 4 * CAL_D], k[CAL_KV * 2 * CAL_D], v[CAL_KV * 2 * CAL_DV], o[CAL_Q * 4 * CAL_DV];
+      static signed char q[CAL_Q * 4 * CAL_D], k[CAL_KV * 2 * CAL_D], v[CAL_KV * 2 * CAL_DV],
+          o[CAL_Q * 4 * CAL_DV];
       mha_s8_quant       a;
       mha_s8_consts      consts;
       mha_s8_desc        d;
@@ -1268,9 +1305,11 @@ static void s8_end_to_end(void) {
       }
     }
     sum /= count;
-    CHECK(worst <= most[m] && sum <= mean[m], "%s: mean error %g, largest %g steps", mode_name(modes[m]), sum, worst);
+    CHECK(worst <= most[m] && sum <= mean[m], "%s: mean error %g, largest %g steps", mode_name(modes[m]), sum,
+          worst);
     if (getenv("MHA_ACCURACY_PRINT"))
-      printf("    %-6s from float to float: mean error %.3f, largest %.3f steps\n", mode_name(modes[m]), sum, worst);
+      printf("    %-6s from float to float: mean error %.3f, largest %.3f steps\n", mode_name(modes[m]), sum,
+             worst);
   }
 }
 
@@ -1284,15 +1323,16 @@ static void s8_calibrate_refuses(void) {
     memset(&a, 0, sizeof a);
     a.mode = modes[m];
     before = a;
-#define REFUSES(change, head, want)                                                                           \
-  do {                                                                                                        \
-    mha_status got;                                                                                           \
-    c = fine;                                                                                                 \
-    c.d.q = c.q, c.d.k = c.k, c.d.v = c.v, c.d.o = c.o;                                                       \
-    change;                                                                                                   \
-    got = mha_s8_calibrate(&a, &c.d, head);                                                                   \
-    CHECK(got == want, "%s: %s, wanted %s", #change, mha_strerror(got), mha_strerror(want));                  \
-    CHECK(memcmp(&a, &before, sizeof a) == 0 && memcmp(c.o, fine.o, sizeof c.o) == 0, "%s: written", #change); \
+#define REFUSES(change, head, want)                                                                  \
+  do {                                                                                               \
+    mha_status got;                                                                                  \
+    c = fine;                                                                                        \
+    c.d.q = c.q, c.d.k = c.k, c.d.v = c.v, c.d.o = c.o;                                              \
+    change;                                                                                          \
+    got = mha_s8_calibrate(&a, &c.d, head);                                                          \
+    CHECK(got == want, "%s: %s, wanted %s", #change, mha_strerror(got), mha_strerror(want));         \
+    CHECK(memcmp(&a, &before, sizeof a) == 0 && memcmp(c.o, fine.o, sizeof c.o) == 0, "%s: written", \
+          #change);                                                                                  \
   } while (0)
     CHECK(mha_s8_calibrate(NULL, &fine.d, 0) == MHA_ERR_NULL, "quant NULL");
     CHECK(mha_s8_calibrate(&a, NULL, 0) == MHA_ERR_NULL, "d NULL");
@@ -1334,7 +1374,8 @@ static void exact_row(const problem *p, size_t i, double *o) {
   else if (a->scale > 0.0f) scale *= (double)a->scale;
   for (j = 0; j < d->kv_len; j++) {
     int64_t acc = 0;
-    for (c = 0; c < d->d_k; c++) acc += (p->q[i * d->d_k + c] - a->q.zero) * (p->k[j * d->d_k + c] - a->k.zero);
+    for (c = 0; c < d->d_k; c++)
+      acc += (p->q[i * d->d_k + c] - a->q.zero) * (p->k[j * d->d_k + c] - a->k.zero);
     s[j] = scale * (double)acc;
     if (s[j] > most) most = s[j];
   }
@@ -1353,8 +1394,8 @@ static signed char normal_code(void) {
 }
 
 static void s8_accuracy(void) {
-  /* Errors in steps of o, tflm and native: the largest of 2,560, and the mean, half of which is the rounding of
-     o itself.  About 1.3 times what twelve seeds gave. */
+  /* Errors in steps of o, tflm and native: the largest of 2,560, and the mean, half of which is the rounding
+     of o itself.  About 1.3 times what twelve seeds gave. */
   static const struct { size_t kv_len; double spread, most[2], mean[2]; } rows[] = {
     { 32, 1.0, { 5.2, 0.62 }, { 1.1, 0.27 } },    { 128, 1.0, { 17.0, 0.6 }, { 3.2, 0.27 } },
     { 128, 2.5, { 5.2, 0.6 }, { 1.0, 0.27 } },    { 512, 1.0, { 95.0, 0.6 }, { 16.0, 0.27 } },
@@ -1388,11 +1429,12 @@ static void s8_accuracy(void) {
           sum += error;
         }
         sum /= ROWS * D;
-        CHECK(worst <= rows[n].most[m] && sum <= rows[n].mean[m], "%s, %zu keys: mean error %g, largest %g steps",
-              mode_name(modes[m]), kv_len, sum, worst);
+        CHECK(worst <= rows[n].most[m] && sum <= rows[n].mean[m],
+              "%s, %zu keys: mean error %g, largest %g steps", mode_name(modes[m]), kv_len, sum, worst);
         if (getenv("MHA_ACCURACY_PRINT"))
-          printf("    %-6s %4zu keys, logits of %.1f: mean error %.3f, largest %.3f steps%s\n", mode_name(modes[m]), kv_len,
-                 rows[n].spread, sum, worst, status == MHA_WARN_SUM ? " (rows beyond 512)" : "");
+          printf("    %-6s %4zu keys, logits of %.1f: mean error %.3f, largest %.3f steps%s\n",
+                 mode_name(modes[m]), kv_len, rows[n].spread, sum, worst,
+                 status == MHA_WARN_SUM ? " (rows beyond 512)" : "");
       }
       problem_free(p);
     }

@@ -112,8 +112,8 @@ def random_case(rng):
 
 
 def near_zero(rng):
-    """Codes so near their zero points that factors of 1/4 and more do not saturate all logits and outputs: other
-    roundings than those of small factors."""
+    """Codes so near their zero points that factors of 1/4 and more, which round otherwise than small ones, do
+    not saturate all logits and outputs."""
     c = random_shape(rng)
     factor, ratio, step = 2 ** rng.uniform(-3, 6), 2 ** rng.uniform(0, 9), 2 ** rng.uniform(-8, 0)
     c.beta, c.multiply = 1.0, None

@@ -18,12 +18,12 @@ import cases
 WIDTH = 104
 UNIFORM, NARROW, EXTREME, EQUAL, CLIFF, SMALL = range(6)  # kinds of codes
 # heads, q_len, kv_len, d_k, d_v
-SHAPES = ((1, 1, 1, 1, 1), (1, 3, 2, 1, 5), (2, 2, 3, 2, 1), (3, 2, 4, 3, 3), (1, 4, 5, 7, 9), (2, 3, 31, 40, 11),
-          (1, 2, 130, 8, 40), (2, 2, 64, 16, 16), (1, 5, 17, 33, 13), (2, 1, 97, 5, 21), (1, 3, 128, 32, 31),
-          (3, 2, 33, 12, 20))
+SHAPES = ((1, 1, 1, 1, 1), (1, 3, 2, 1, 5), (2, 2, 3, 2, 1), (3, 2, 4, 3, 3), (1, 4, 5, 7, 9),
+          (2, 3, 31, 40, 11), (1, 2, 130, 8, 40), (2, 2, 64, 16, 16), (1, 5, 17, 33, 13), (2, 1, 97, 5, 21),
+          (1, 3, 128, 32, 31), (3, 2, 33, 12, 20))
 MIXED = ((EXTREME, EXTREME, EXTREME), (UNIFORM, EXTREME, UNIFORM), (EXTREME, UNIFORM, EXTREME),
-         (NARROW, NARROW, NARROW), (UNIFORM, EQUAL, UNIFORM), (EQUAL, EQUAL, EQUAL), (NARROW, UNIFORM, EXTREME),
-         (UNIFORM, NARROW, NARROW))
+         (NARROW, NARROW, NARROW), (UNIFORM, EQUAL, UNIFORM), (EQUAL, EQUAL, EQUAL),
+         (NARROW, UNIFORM, EXTREME), (UNIFORM, NARROW, NARROW))
 KINDS = ("UNIFORM", "NARROW", "EXTREME", "EQUAL", "CLIFF", "SMALL")
 
 
@@ -72,7 +72,9 @@ def show(name, c, kinds, seed):
     affine = ["{ %s, %d }" % (bits(c.affine[x][0]), c.affine[x][1]) for x in ("q", "k", "v", "o", "logits")]
     print('  { "%s", %d, %d, %d, %d, %d, { %s }, %du,' %
           (name, c.heads, c.q_len, c.kv_len, c.d_k, c.d_v, ", ".join(KINDS[kind] for kind in kinds), seed))
-    print("    { %s },\n    %s, %s," % (", ".join(affine), bits(c.beta), bits(c.affine["mapped"][0]) if c.multiply else "0"))
+    mapped = bits(c.affine["mapped"][0]) if c.multiply else "0"
+    print("    { %s,\n      %s }," % (", ".join(affine[:3]), ", ".join(affine[3:])))
+    print("    %s, %s," % (bits(c.beta), mapped))
     print(hexadecimal(c.map()) + "," if c.multiply else "    NULL,")
     print(hexadecimal(out) + " },")
     saturated = float((np.abs(out + 0.5) == 127.5).mean())
@@ -114,8 +116,9 @@ def main():
     for n in range(8):  # factors of 1/4 and more, which round otherwise
         c = case(rng, 2, 3, 20 + n, 6 + n, 12, 0.05, 1)
         c.beta, c.multiply = 1.0, None
-        c.affine.update(q=(1.0, -1), k=(cases.f32(0.1 * 2.0 ** (n / 2 - 2.5)), n - 4), logits=(cases.f32(0.1), 9 - n),
-                        v=(1.0, -(n % 2)), o=(cases.f32(2.0 ** -(n % 4 + 4.5)), 5))
+        c.affine.update(q=(1.0, -1), k=(cases.f32(0.1 * 2.0 ** (n / 2 - 2.5)), n - 4),
+                        logits=(cases.f32(0.1), 9 - n), v=(1.0, -(n % 2)),
+                        o=(cases.f32(2.0 ** -(n % 4 + 4.5)), 5))
         show("factors", c, [SMALL] * 3, 500 + n)
     show("511 keys", cliff(0.1, 511), (EQUAL, CLIFF, UNIFORM), 400)
     show("512 - 1/9999", cliff(0.1, 514), (EQUAL, CLIFF, UNIFORM), 401)

@@ -68,7 +68,7 @@ def main():
             sys.exit("FAILED: mha_s8_prepare refused %d of %d problems" % (refused, problems))
     print("TensorFlow Lite Micro: %d problems, %d of them with a MUL between logits and softmax, in %.0f s" %
           (problems, mapped, time.time() - start))
-    print("  not compared: %d whose exponentials sum to 512 or more, %d whose factors mha_s8_prepare refuses" %
+    print("  not compared: %d whose exponentials sum to 512 or more, %d that mha_s8_prepare refuses" %
           (beyond, refused))
     print("  %d of %d outputs differ (%d of them saturated)" % (wrong, compared, saturated))
     print("FAILED" if wrong else "ok: every output equal")
