@@ -66,7 +66,7 @@ refuse 2 "^usage: quantize" other $common
 refuse 1 "at least 1 is 0"  native
 refuse 1 "out of range"     native d_k=32 kv_len=81 q=0.02,3
 refuse 1 "out of range"     tflm $common
-refuse 1 "sizes or strides" native $common d_k=130000
+refuse 1 "too large" native $common d_k=130000
 refuse 1 "^quantize: logits=0.1,0: what" native $common logits=0.1,0
 refuse 1 "^quantize: scale=2: what" $tflm scale=2
 refuse 1 "one needs the other" $tflm mul=0.1,0

@@ -104,6 +104,39 @@ example() {
   fi
 }
 
+# quantize prints nothing to look at on its own: its output is compiled and compared.
+run_quantize() {
+  built quantize || return
+  $limit sh tests/quantize.sh "$B/quantize" "$B/quantized" > "$B/quantize.txt" 2>&1
+  status=$?
+  [ "$show" = no ] || { printf '\n== quantize ==\n'; sed '$d' "$B/quantize.txt"; }
+  [ "$show" = yes ] || grep -e FAILED -e skipped "$B/quantize.txt"
+  add_up quantize $status "$B/quantize.txt"
+}
+
+# The model of examples/firmware on the desktop, then on a microcontroller under QEMU: the same text.
+run_firmware() {
+  line="100 of 100 sequences are sorted, 0 wrong"
+  case $B in /*) to=$B/firmware ;; *) to=$PWD/$B/firmware ;; esac
+  for where in desktop run; do
+    if [ $where = run ]; then
+      for tool in arm-none-eabi-gcc qemu-system-arm; do
+        have $tool || { skipped "firmware, on a microcontroller: $tool not installed"; return; }
+      done
+    fi
+    $limit $MAKE -s --no-print-directory -C examples/firmware B="$to" $where > "$B/firmware_$where.txt" 2>&1
+    status=$?
+    if [ $status -eq 0 ] && grep -qF "$line" "$B/firmware_$where.txt"; then ok "firmware, $where: $line"; else
+      failed "firmware, $where: status $status, and it should print '$line':"
+      tail -n 3 "$B/firmware_$where.txt"
+      return
+    fi
+  done
+  [ "$show" = no ] || { printf '\n== firmware ==\n'; cat "$B/firmware_run.txt"; }
+  head -n "$(wc -l < "$B/firmware_desktop.txt")" "$B/firmware_run.txt" > "$B/firmware_model.txt"
+  same "firmware: desktop and microcontroller print the same" "$B/firmware_desktop.txt" "$B/firmware_model.txt"
+}
+
 run_examples() {
   sed -n '/^\/\* == Licence ==/,/^\*\/$/p' mha.h | sed -e 1,2d -e '$d' -e 's/^   //' > "$B/licence.txt"
   same "the licence at the end of mha.h is LICENSE" "$B/licence.txt" LICENSE
@@ -120,6 +153,8 @@ run_examples() {
   example threads "0 of 131072 outputs differ"
   if [ -z "$freestanding" ]; then skipped "freestanding: for Linux on x86-64 and aarch64, without sanitizers"
   else example freestanding "3.679 4.679 5.679 6.679"; fi
+  run_quantize
+  run_firmware
   example heatmap "every difference is below" examples/minilm.txt "$B/attention.svg"
 }
 
@@ -160,7 +195,7 @@ stack=stack freestanding=freestanding shared=shared.so
 case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) ;; *) freestanding= ;; esac
 [ "${1:-}" = examples ] || export QUICK=-O1 # the examples compile in half the time, and work as well
 case ${CFLAGS:-} in *-fsanitize*) stack= freestanding= shared= ;; esac
-examples="hello causal kv_cache gqa padded int8_cache threads $freestanding heatmap"
+examples="hello causal kv_cache gqa padded int8_cache threads $freestanding quantize heatmap"
 mkdir -p "$B"
 
 if [ "${1:-}" = examples ]; then
