@@ -42,9 +42,9 @@ static const char usage[] =
   "  mul=SCALE,ZERO           tflm: the output of an int8 MUL by a scalar between logits and softmax, and\n"
   "  scalar=SCALE,CODE,ZERO   its scalar: code and quantisation\n"
   "  name=attention           what the constants are to be called\n"
-  "  table=flash              tflm: the table of the softmax, 1 KB; =ram leaves it to be filled when starting\n"
+  "  table=flash              tflm: the softmax's table of 1 KB; =ram leaves it to be filled at the start\n"
   "\n"
-  "  head   what follows holds for the next head, and is otherwise as before: constants for consts_stride 1\n";
+  "  head   what follows holds for the next head, all else stays: for consts_stride 1\n";
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "quantize: %s: %s\n", what, why);
@@ -92,14 +92,20 @@ static int read_scalar(head_type *h, const char *text) {
   return h->scalar.scale > 0.0f;
 }
 
+static int read_place(int *in_ram, const char *text) {
+  *in_ram = strcmp(text, "ram") == 0;
+  return *in_ram || strcmp(text, "flash") == 0;
+}
+
 /* An identifier of C and C++, but for their keywords */
 static int is_name(const char *text) {
   static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-  return *text && !(*text >= '0' && *text <= '9') && text[strspn(text, letters)] == '\0' && strlen(text) <= 40;
+  if (!*text || (*text >= '0' && *text <= '9') || strlen(text) > 40) return 0;
+  return text[strspn(text, letters)] == '\0';
 }
 
-/* x * factor by TensorFlow Lite's integers: the factor is rounded to 31 bits, then the product, then its shift,
-   each to nearest and the last one halves away from zero. */
+/* x * factor by TensorFlow Lite's integers: the factor is rounded to 31 bits, then the product, then its
+   shift, each to nearest and the last one halves away from zero. */
 static long requantize(long x, double factor) {
   int     exponent = 0;
   int64_t multiplier, y;
@@ -131,7 +137,8 @@ static int fill_map(head_type *h) {
 
 static int prepare(head_type *h) {
   mha_status status;
-  if ((h->product.scale > 0.0f) != (h->scalar.scale > 0.0f)) return fail("mul, scalar", "one needs the other");
+  if ((h->product.scale > 0.0f) != (h->scalar.scale > 0.0f))
+    return fail("mul, scalar", "one needs the other");
   if (h->product.scale > 0.0f) {
     h->quant.logit_map = h->map;
     h->quant.map_scale = h->product.scale;
@@ -174,17 +181,20 @@ static int table_of(int n) {
 }
 static int map_of(int n) {
   int first = 0;
-  while (!heads[first].quant.logit_map || memcmp(heads[first].map, heads[n].map, sizeof heads[n].map) != 0) first++;
+  while (!heads[first].quant.logit_map || memcmp(heads[first].map, heads[n].map, sizeof heads[n].map) != 0)
+    first++;
   return first;
 }
 
+static const char *mode_name(int mode) { return mode == MHA_S8_TFLM ? "MHA_S8_TFLM" : "MHA_S8_NATIVE"; }
+
 static void print_consts(const char *name, int n) {
   const mha_s8_consts *c = &heads[n].consts;
-  printf("  { %s, %d, %d, %d, %d, %d, %luu, %luu,\n", c->mode == MHA_S8_TFLM ? "MHA_S8_TFLM" : "MHA_S8_NATIVE",
-         c->q_zero, c->k_zero, c->v_zero, c->o_zero, c->logit_zero, (unsigned long)c->max_d_k,
-         (unsigned long)c->max_kv_len);
-  printf("    { %ld, %d, %d }, { %ld, %d, %d }, %ld, %ld,\n    ", (long)c->qk.multiplier, c->qk.left, c->qk.right,
-         (long)c->pv.multiplier, c->pv.left, c->pv.right, (long)c->exp_multiplier, (long)c->exp_shift);
+  printf("  { %s, %d, %d, %d, %d, %d, %luu, %luu,\n", mode_name(c->mode), c->q_zero, c->k_zero, c->v_zero,
+         c->o_zero, c->logit_zero, (unsigned long)c->max_d_k, (unsigned long)c->max_kv_len);
+  printf("    { %ld, %d, %d }, { %ld, %d, %d }, %ld, %ld,\n    ", (long)c->qk.multiplier, c->qk.left,
+         c->qk.right, (long)c->pv.multiplier, c->pv.left, c->pv.right, (long)c->exp_multiplier,
+         (long)c->exp_shift);
   if (c->mode == MHA_S8_TFLM) printf("%s_table_%d, ", name, table_of(n));
   else printf("NULL, ");
   if (c->logit_map) printf("%s_map_%d }", name, map_of(n));
@@ -196,7 +206,10 @@ static void print_source(const char *name, int count, int in_ram, int argc, char
   size_t              d_k = last->d_k, kv_len = last->kv_len;
   char                upper[41];
   int                 n;
-  for (n = 0; name[n]; n++) upper[n] = (char)(name[n] >= 'a' && name[n] <= 'z' ? name[n] - 'a' + 'A' : name[n]);
+  for (n = 0; name[n]; n++) {
+    const int lower = name[n] >= 'a' && name[n] <= 'z';
+    upper[n] = (char)(lower ? name[n] - 'a' + 'A' : name[n]);
+  }
   upper[n] = '\0';
 
   printf("/* Printed by examples/quantize.c for\n");
@@ -212,7 +225,7 @@ static void print_source(const char *name, int count, int in_ram, int argc, char
   printf("static const mha_s8_consts %s[%d] = {\n", name, count);
   for (n = 0; n < count; n++) print_consts(name, n), printf("%s\n", n + 1 < count ? "," : "");
   printf("};\n\n#define %s_SCRATCH_BYTES MHA_S8_SCRATCH_BYTES(%s, %lu, %lu)\n#endif\n", upper,
-         last->mode == MHA_S8_TFLM ? "MHA_S8_TFLM" : "MHA_S8_NATIVE", (unsigned long)kv_len, (unsigned long)d_k);
+         mode_name(last->mode), (unsigned long)kv_len, (unsigned long)d_k);
 }
 
 int main(int argc, char **argv) {
@@ -248,10 +261,10 @@ int main(int argc, char **argv) {
     else if (IS("mul="))    good = !native && read_affine(&h->product, value);
     else if (IS("scalar=")) good = !native && read_scalar(h, value);
     else if (IS("name="))   good = is_name(name = value);
-    else if (IS("table="))  good = !native && ((in_ram = strcmp(value, "ram") == 0) || strcmp(value, "flash") == 0);
+    else if (IS("table="))  good = !native && read_place(&in_ram, value);
     else return fail(argv[n], "unknown; without arguments quantize says what there is");
 #undef IS
-    if (!good) return fail(argv[n], "what is behind = does not fit; without arguments quantize says what does");
+    if (!good) return fail(argv[n], "what is behind = does not fit; without arguments quantize says what");
   }
   if (n < argc || argc < 2) {
     fputs(usage, stderr);

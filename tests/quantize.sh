@@ -1,6 +1,7 @@
 #!/bin/sh
-# quantize.sh PROGRAM FOLDER: lets examples/quantize print constants into FOLDER, compiles them as firmware would, in
-# C and C++, compares them with mha_s8_prepare's (test_quantize.c), and gives it arguments that it must refuse.
+# quantize.sh PROGRAM FOLDER: lets examples/quantize print constants into FOLDER, compiles them as firmware
+# would, in C and C++, compares them with mha_s8_prepare's (quantized.c), and gives it arguments that it
+# must refuse.
 # From the environment: CC, CXX, CFLAGS, WARN.
 quantize=$1 out=$2
 . tests/report.sh
@@ -17,7 +18,8 @@ print() { # print NAME ARGUMENTS...
 print native native $common head q=0.04,-128 scale=0.5
 print plain $tflm beta=0.125 head beta=0.25 head beta=0.125
 print ram $tflm beta=0.125 table=ram
-print mapped $tflm mul=0.05,-4 scalar=0.0007,127,-128 head mul=0.8,5 scalar=0.5,1,0 head mul=0.02,3 scalar=0.5,5,4
+print mapped $tflm mul=0.05,-4 scalar=0.0007,127,-128 head mul=0.8,5 scalar=0.5,1,0 \
+  head mul=0.02,3 scalar=0.5,5,4
 
 # All of it without float, and pedantic
 cat > "$out/use.c" << 'END'
@@ -30,7 +32,8 @@ cat > "$out/use.c" << 'END'
 #include "native.h"
 const mha_s8_consts *use(int n);
 const mha_s8_consts *use(int n) {
-  static unsigned char scratch[NATIVE_SCRATCH_BYTES + PLAIN_SCRATCH_BYTES + RAM_SCRATCH_BYTES + MAPPED_SCRATCH_BYTES];
+  static unsigned char scratch[NATIVE_SCRATCH_BYTES + PLAIN_SCRATCH_BYTES + RAM_SCRATCH_BYTES +
+                               MAPPED_SCRATCH_BYTES];
   return scratch[0] ? native : n == 0 ? plain : n == 1 ? ram : mapped;
 }
 END
@@ -44,13 +47,15 @@ if have "${CXX:-c++}"; then
   compile "what it prints is C++98, without a warning and without float" "${CXX:-c++}" -x c++ -std=c++98
 else skipped "C++98: ${CXX:-c++} not installed"; fi
 
-if ${CC:-cc} -std=c99 $warn ${CFLAGS:-} -I. -I"$out" -o "$out/test" tests/test_quantize.c > "$out/errors.txt" 2>&1; then
+if ${CC:-cc} -std=c99 $warn ${CFLAGS:-} -I. -I"$out" -o "$out/test" tests/quantized.c \
+  > "$out/errors.txt" 2>&1; then
   "$out/test" > "$out/test.txt" 2>&1
   status=$?
   grep FAILED "$out/test.txt"
   line=$(tail -n 1 "$out/test.txt")
-  if [ $status -eq 0 ]; then ok "the printed constants are mha_s8_prepare's: $line"; else failed "quantize: $line"; fi
-else failed "test_quantize.c does not compile"; head -n 5 "$out/errors.txt"; fi
+  if [ $status -eq 0 ]; then ok "the printed constants are mha_s8_prepare's: $line"
+  else failed "quantize: $line"; fi
+else failed "quantized.c does not compile"; head -n 5 "$out/errors.txt"; fi
 
 refused=0
 refuse() { # refuse STATUS PART-OF-MESSAGE ARGUMENTS...
@@ -74,12 +79,13 @@ refuse 1 "one needs the other" $tflm scalar=0.1,0,0
 refuse 1 "too small"        $tflm mul=1e-9,0 scalar=1,0,0
 refuse 1 "unknown"          native $common d_v=3
 refuse 1 "unknown"          native $common q
-refuse 1 "too many"         native $common $(printf 'head %.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 \
-  23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
-for bad in q= q=1 q=1, q=,1 q=0,1 q=-1,1 q=nan,1 q=1,128 q=1,-129 q=1,2x q=1,2,3 d_k=0 d_k=-1 d_k=2x kv_len= scale=0 \
-  name= name=1 "name=a b" "name=*/" ; do
+refuse 1 "too many"         native $common $(awk 'BEGIN { while (n++ < 64) print "head" }')
+for bad in q= q=1 q=1, q=,1 q=0,1 q=-1,1 q=nan,1 q=1,128 q=1,-129 q=1,2x q=1,2,3 d_k=0 d_k=-1 d_k=2x \
+  kv_len= scale=0 name= name=1 "name=a b" "name=*/" ; do
   refuse 1 "^quantize: $(printf %s "$bad" | sed 's/\*/\\*/g'): what" native $common "$bad"
 done
-for bad in beta=-1 table=disk mul=1 scalar=1,2 scalar=1,200,3; do refuse 1 "^quantize: $bad: what" $tflm "$bad"; done
+for bad in beta=-1 table=disk mul=1 scalar=1,2 scalar=1,200,3; do
+  refuse 1 "^quantize: $bad: what" $tflm "$bad"
+done
 [ $failed -gt 0 ] || ok "$refused kinds of bad arguments are refused, each with a message"
 total

@@ -134,7 +134,8 @@ run_firmware() {
   done
   [ "$show" = no ] || { printf '\n== firmware ==\n'; cat "$B/firmware_run.txt"; }
   head -n "$(wc -l < "$B/firmware_desktop.txt")" "$B/firmware_run.txt" > "$B/firmware_model.txt"
-  same "firmware: desktop and microcontroller print the same" "$B/firmware_desktop.txt" "$B/firmware_model.txt"
+  same "firmware: the same text from desktop and microcontroller" \
+    "$B/firmware_desktop.txt" "$B/firmware_model.txt"
 }
 
 run_examples() {

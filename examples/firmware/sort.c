@@ -24,7 +24,8 @@ static int32_t dot(const signed char *a, const signed char *b) {
 }
 
 /* out = weights x, in the codes of out: factor / 2^24 is the scale of weights times that of x over its own */
-static void project(signed char *out, const signed char (*weights)[DIM], const signed char *x, int32_t factor) {
+static void project(signed char *out, const signed char (*weights)[DIM], const signed char *x,
+                    int32_t factor) {
   int c;
   for (c = 0; c < DIM; c++) {
     const int64_t y = ((int64_t)dot(weights[c], x) * factor + (1 << 23)) >> 24;

@@ -1,7 +1,8 @@
 """Trains the model of sort.c and writes it as C source: python3 train.py path/to/quantize, in a minute.
 
-One block of attention: a token's vector x is its embedding plus a position's; q, k, v = W x; a = attention; the
-next token is the largest entry of U (x, a) + bias.  Sequences are digits, a '=', the same digits sorted, a '='.
+One block of attention: a token's vector x is its embedding plus a position's; q, k, v = W x; a = attention;
+the next token is the largest entry of U (x, a) + bias.  Sequences are digits, a '=', the same digits sorted,
+a '='.
 Needs numpy alone.  Another numpy or processor may round differently and so arrive at other weights."""
 import pathlib
 import subprocess
@@ -28,7 +29,7 @@ w = {
 
 
 def sequences(n, count):
-    """Random digits, some of them from three neighbours only, so that many are equal; and what should follow."""
+    """Random digits, some of them from three neighbours only, so that many are equal."""
     x = rng.integers(0, 10, (count, n))
     near = (rng.integers(0, 10, (count, 1)) + rng.integers(0, 3, (count, n))) % 10
     x = np.where(rng.random((count, 1)) < 0.3, near, x)
@@ -131,7 +132,8 @@ def export(quantize):
     for name, part in zip("qkv", np.split(w["qkv"], 3)):
         unit = span(part) / 127
         text += array("signed char", f"{name}_weights", "[DIM][DIM]", code(part, unit))
-        text += f"enum {{ {name.upper()}_FACTOR = {round(unit * x_scale / scale[name] * 2**24)} }}; /* / 2^24 */\n"
+        factor = round(unit * x_scale / scale[name] * 2**24)
+        text += f"enum {{ {name.upper()}_FACTOR = {factor} }}; /* / 2^24 */\n"
     # The output layer adds up x and a, so their products must have one unit.
     on_x, on_a = np.split(w["out"], 2, 1)
     unit = max(span(on_x) * x_scale, span(on_a) * scale["o"]) / 127

@@ -1,4 +1,4 @@
-/* test_quantize.c - what examples/quantize.c printed when tests/quantize.sh called it, compared with what
+/* quantized.c - what examples/quantize.c printed when tests/quantize.sh called it, compared with what
    mha_s8_prepare makes of the same numbers, and for MUL with what TensorFlow Lite Micro answered. */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int same_numbers(mha_s8_consts a, mha_s8_consts b) {
 /* Both constants at work: same bytes, which are not all the same. */
 static int same_results(const mha_s8_consts *a, const mha_s8_consts *b) {
   static signed char   x[3][20][32], o[2][20][32];
-  static unsigned char scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 20, 32)]; /* more than tflm needs */
+  static unsigned char scratch[MHA_S8_SCRATCH_BYTES(MHA_S8_NATIVE, 20, 32)]; /* tflm needs less */
   mha_s8_desc          d;
   uint32_t             state = 1;
   unsigned             n;
@@ -48,7 +48,9 @@ static int same_results(const mha_s8_consts *a, const mha_s8_consts *b) {
     d.q_heads = 1, d.q_len = d.kv_len = 20, d.d_k = 32;
     d.o = o[n][0], d.q = x[0][0], d.k = x[1][0], d.v = x[2][0];
     d.consts = n ? b : a;
-    if ((a->mode == MHA_S8_TFLM ? mha_s8_tflm : mha_s8_native)(&d, 0, MHA_ALL, scratch, sizeof scratch)) return 0;
+    if (a->mode == MHA_S8_TFLM ? mha_s8_tflm(&d, 0, MHA_ALL, scratch, sizeof scratch)
+                               : mha_s8_native(&d, 0, MHA_ALL, scratch, sizeof scratch))
+      return 0;
   }
   return memcmp(o[0], o[1], sizeof o[0]) == 0 && memcmp(o[0][0], o[0][1], 32) != 0;
 }
