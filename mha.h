@@ -197,7 +197,7 @@
    above: MHA_CAUSAL, MHA_Q_LAST, windows, q_start, mask; key j is at position j.  Since sums of integers have
    no order, a ring buffer of keys may be read as it lies, as long as no rule looks at positions.
 
-   With MHA_NO_FLOAT the constants come from a build without it, printed as C source.
+   With MHA_NO_FLOAT the constants come from elsewhere: examples/quantize.c prints them as C source.
 
 
    MEMORY AND THREADS
@@ -554,8 +554,9 @@ typedef struct mha_s8_quant {
    exp_table  MHA_S8_TFLM: room for 256 entries, which are written and pointed to; MHA_S8_NATIVE: NULL
 
    MHA_ERR_VALUE for a scale that is no positive number, a zero point or a ratio of scales out of range;
-   MHA_ERR_RANGE where d_k or kv_len could make a sum overflow: d_k <= 33,025, kv_len <= 65,535, and, for
-   factors q.scale * k.scale / logits.scale of 1/2 and more, d_k so small that the product fits 31 bits. */
+   MHA_ERR_RANGE where d_k or kv_len could make a sum overflow: d_k <= 33,025 is always in range (more, up to
+   131,071, with zero points near 0), kv_len <= 65,535, and, for factors q.scale * k.scale / logits.scale of
+   1/2 and more, d_k so small that the product fits 31 bits. */
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant);
 
 /* out[k] = x[k] / scale + zero, to the nearest code, halves away from zero (before zero is added). */
