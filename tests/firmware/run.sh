@@ -257,9 +257,8 @@ desktop() {
 
 # The table: every figure must have a gate, and every gate of a core that ran a figure.
 table() {
-  awk -v skipped="$(cd "$D" && echo */skipped)" -v cores="$cores" '
-    FNR == 1 { file++ }
-    file == 1 { value[$1 " " $2] = $3; order[++n] = $1 " " $2; next }
+  awk -v skipped="$(cd "$D" && echo */skipped)" -v cores="$cores" -v figures="$D/figures" '
+    FILENAME == figures { value[$1 " " $2] = $3; order[++n] = $1 " " $2; next }
     /^ *(#|$)/ { next }
     index(" " cores " ", " " $1 " ") && !index(skipped, $1 "/skipped") {
       key = $1 " " $2
