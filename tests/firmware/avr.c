@@ -1,6 +1,6 @@
 /* avr.c - for an ATmega1284P in simavr: output by the first UART, cycles by timer 1.  The start-up code is
-   avr-libc's; simavr ends when the CPU sleeps with interrupts off, always with status 0, so that the last line
-   says which it was. */
+   avr-libc's; simavr ends when the CPU sleeps with interrupts off, always with status 0, so that the last
+   line says which it was. */
 #include <avr/io.h>
 #include <avr/interrupt.h>
 #include <avr/sleep.h>

@@ -1,4 +1,4 @@
-/* board.c - what is the same on every board: lines of output, marks for counting, painted stack, hashes, noise. */
+/* board.c - what is the same on every board: output, marks for counting, painted stack, hashes, noise. */
 #include "firmware.h"
 
 void say_text(const char *what, const char *text) {

@@ -2,11 +2,11 @@
 
    qemu-system-arm -plugin count.so,begin=0x1234,end=0x5678,out=counts ...
 
-   begin and end are addresses of functions; each time `end` is entered, the instructions since `begin` was are
-   added to the file as one line.  The same at every run: QEMU is no clock, but it does count.
+   begin and end are addresses of functions; each time `end` is entered, the number of instructions since
+   `begin` was goes to the file as one line: the same at every run, for QEMU is no clock, but it does count.
 
-   QEMU is often installed without the header for this, so here are the few declarations of its plugin interface
-   (version 1) that are needed. */
+   QEMU is often installed without the header for this, so here are the few declarations of its plugin
+   interface (version 1) that are needed. */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,9 +23,10 @@ extern void         qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, void (*f
 extern size_t       qemu_plugin_tb_n_insns(const block *b);
 extern instruction *qemu_plugin_tb_get_insn(const block *b, size_t n);
 extern uint64_t     qemu_plugin_insn_vaddr(const instruction *n);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(instruction *n, void (*f)(unsigned cpu, void *p), int registers,
-                                                   void *p);
-extern void qemu_plugin_register_vcpu_insn_exec_inline(instruction *n, int operation, void *p, uint64_t value);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(instruction *n, void (*f)(unsigned cpu, void *p),
+                                                   int registers, void *p);
+extern void qemu_plugin_register_vcpu_insn_exec_inline(instruction *n, int operation, void *p,
+                                                       uint64_t value);
 
 #define EXPORT __attribute__((visibility("default")))
 extern EXPORT int qemu_plugin_version;

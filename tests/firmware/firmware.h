@@ -1,4 +1,4 @@
-/* firmware.h - what the test programs ask of whatever they run on: a microcontroller, emulated, or the desktop. */
+/* firmware.h - what the test programs ask of what they run on: an emulated microcontroller or the desktop. */
 #ifndef FIRMWARE_H
 #define FIRMWARE_H
 
@@ -18,7 +18,7 @@ void say(const char *what, const char *name, unsigned long n);
 void say_hash(const char *what, const char *name, uint32_t hash);
 void say_text(const char *what, const char *text);
 
-/* Runs a call and says "count NAME CYCLES".  Under QEMU a plugin counts the instructions between the marks. */
+/* Runs a call and says "count NAME CYCLES".  Under QEMU a plugin counts instructions between the marks. */
 void mark_begin(void);
 void mark_end(void);
 void count(const char *name, void (*call)(void));

@@ -1,12 +1,12 @@
 #!/bin/sh
-# run.sh - mha.h on microcontrollers: builds the test programs of this folder for each core, runs them under QEMU
-# or simavr, compares the hashes they print with those of the same programs on this machine, and measures:
-# instructions (exact: a plugin of QEMU counts them), stack (painted), flash (what the linker keeps).
-# One line per check; then a table of all figures beside their gates, tests/firmware/gates.txt; then the counts.
+# run.sh - mha.h on microcontrollers: builds the test programs of this folder for each core, runs them under
+# QEMU or simavr, compares the hashes they print with those of the same programs on this machine, and
+# measures instructions (exact: a plugin of QEMU counts them), stack (painted), flash (what the linker keeps).
+# One line per check, a table of all figures beside their gates (tests/firmware/gates.txt), then the counts.
 #
 #   sh tests/firmware/run.sh [CORE...]      all, or some of: M0 M3 M4F M7 M33 M55 RV32IMC RV32IMFC AVR
-#   sh tests/firmware/run.sh gates          all, then writes gates.txt anew: every gate that is no goal becomes
-#                                           what was measured + 3 %
+#   sh tests/firmware/run.sh gates          all, then writes gates.txt anew: every gate whose note does not
+#                                           begin with "goal" becomes what was measured + 3 %
 #
 # From the environment: CC, CFLAGS for this machine's programs, B (the folder for everything built).
 set -u
@@ -36,7 +36,8 @@ core() {
     *)        echo "no such core: $name"; exit 2 ;;
   esac
   case $kind in
-    arm)   prefix=arm-none-eabi- emulator=qemu-system-arm start="$F/bare.c $F/cortexm.c" flags="-mthumb $flags" ;;
+    arm)   prefix=arm-none-eabi- emulator=qemu-system-arm start="$F/bare.c $F/cortexm.c"
+           flags="-mthumb $flags" ;;
     riscv) prefix=riscv64-unknown-elf- emulator=qemu-system-riscv32 start="$F/bare.c $F/riscv.c"
            flags="$flags -mcmodel=medany -msmall-data-limit=0" ;;
     avr)   prefix=avr- emulator=simavr start=$F/avr.c ;;
@@ -68,8 +69,9 @@ program() {
   # avr-libc has a start of its own and a C library that cannot be separated from it
   libraries="-nostdlib -L$F -T ${script:-none}.ld"
   [ $kind != avr ] || libraries=-Wl,--defsym=stack_limit=_end
-  ${prefix}gcc $C99 -ffreestanding -ffunction-sections -fdata-sections $SETTINGS $flags "$@" $F/board.c $start \
-    $libraries -Wl,--gc-sections -Wl,-Map="$program.map" -o "$program.elf" -lgcc > "$T/log" 2>&1 && return
+  ${prefix}gcc $C99 -ffreestanding -ffunction-sections -fdata-sections $SETTINGS $flags "$@" \
+    $F/board.c $start $libraries -Wl,--gc-sections -Wl,-Map="$program.map" -o "$program.elf" -lgcc \
+    > "$T/log" 2>&1 && return
   failed "$name: $(basename "$program") does not compile or link"
   show "$T/log"
   return 1
@@ -107,7 +109,8 @@ same() {
   grep '^hash' "$program.txt" > "$program.hash"
   grep '^hash' "$D/$2.txt" > "$program.want"
   n=$(wc -l < "$program.want")
-  if [ "$n" -gt 0 ] && cmp -s "$program.want" "$program.hash"; then ok "$name: $1, $((n)) hashes as on the desktop"
+  if [ "$n" -gt 0 ] && cmp -s "$program.want" "$program.hash"; then
+    ok "$name: $1, $((n)) hashes as on the desktop"
   else
     failed "$name: $1, other hashes than on the desktop"
     diff "$program.want" "$program.hash" > "$T/log"
@@ -118,8 +121,8 @@ same() {
 # figure NAME VALUE: for the table
 figure() { echo "$name $1 $2" >> "$T/figures"; }
 
-# figures PREFIX [ONLY]: what $program.txt says about counts and stack, those that match ONLY.  The counts of AVR
-# are cycles, in its own lines.
+# figures PREFIX [ONLY]: what $program.txt says about counts and stack, those that match ONLY.  The counts of
+# AVR are cycles, in its own lines.
 figures() {
   if [ $kind = avr ]; then awk '$1 == "count" { print $2, $3 }' "$program.txt" > "$T/pairs"
   else
@@ -130,14 +133,14 @@ figures() {
     fi
     paste -d ' ' "$T/names" "$program.counts" > "$T/pairs"
   fi
-  awk '$1 == "stack" && $3 > most[$2] { most[$2] = $3 } END { for (what in most) print "stack-" what, most[what] }' \
-    "$program.txt" | sort >> "$T/pairs"
+  awk '$1 == "stack" && $3 > most[$2] { most[$2] = $3 }
+       END { for (what in most) print "stack-" what, most[what] }' "$program.txt" | sort >> "$T/pairs"
   grep -v '^nothing ' "$T/pairs" | grep -e "${2:-.}" > "$T/wanted"
   while read -r what n; do figure "$1$what" "$n"; done < "$T/wanted"
 }
 
-# size_of WHAT FLAGS...: what a call costs in flash: the code in mha.c's object that the linker keeps (text-), and
-# what the whole program has more than one without a call (program-): constants and libgcc, too
+# size_of WHAT FLAGS...: what a call costs in flash: the code in mha.c's object that the linker keeps (text-),
+# and what the whole program has more than one without a call (program-): constants and libgcc, too
 size_of() {
   what=$1; shift
   program "size_$what" "$map" "$@" $F/size.c "$object" || return
@@ -196,7 +199,8 @@ float_on_core() {
     size_of nothing -Os
     size_of float -Os -DCALL_FLOAT
     if [ $name = M4F ]; then
-      program float_count_Os "$room_map" -Os $F/float_count.c "$object" && emulate $room_machine && float_figures Os-
+      program float_count_Os "$room_map" -Os $F/float_count.c "$object" && emulate $room_machine &&
+        float_figures Os-
     fi
   fi
 }
@@ -236,7 +240,7 @@ s8_counts() {
     emulate $room_machine && same "int8, counted, $2" s8_count$small && figures "$1" "${3:-}"
 }
 
-# floatless FLAGS: with MHA_NO_FLOAT the object asks for nothing but mem... and the compiler's own integer helpers
+# floatless FLAGS: with MHA_NO_FLOAT the object needs nothing but mem... and the compiler's integer helpers
 floatless() {
   ${prefix}nm -u "$object" | awk '{ print $NF }' > "$T/needs"
   bad=$(grep -v '^mem\(cpy\|move\|set\|cmp\)$' "$T/needs" |

@@ -1,5 +1,5 @@
-/* s8_consts.c - runs on the desktop and prints C source: the constants for s8_hash.c and s8_count.c, which then are
-   const in the flash of a board that computes no float. */
+/* s8_consts.c - runs on the desktop and prints C source: the constants for s8_hash.c and s8_count.c, which
+   then are const in the flash of a board that computes no float. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +49,8 @@ static int print(const char *name, const mha_s8_quant *z) {
     for (n = 0; n < 256; n++) printf("%s%d,", n % 16 ? " " : "\n  ", c.logit_map[n]);
     printf("\n};\n");
   }
-  printf("const mha_s8_consts %s = {\n  %d, %d, %d, %d, %d, %d, %luu, %luu,\n", name, c.mode, c.q_zero, c.k_zero,
-         c.v_zero, c.o_zero, c.logit_zero, (unsigned long)c.max_d_k, (unsigned long)c.max_kv_len);
+  printf("const mha_s8_consts %s = {\n  %d, %d, %d, %d, %d, %d, %luu, %luu,\n", name, c.mode, c.q_zero,
+         c.k_zero, c.v_zero, c.o_zero, c.logit_zero, (unsigned long)c.max_d_k, (unsigned long)c.max_kv_len);
   printf("  { %ld, %d, %d }, { %ld, %d, %d }, %ld, %ld,\n", (long)c.qk.multiplier, c.qk.left, c.qk.right,
          (long)c.pv.multiplier, c.pv.left, c.pv.right, (long)c.exp_multiplier, (long)c.exp_shift);
   printf("  %s%s, %s%s\n};\n", tflm ? name : "NULL", tflm ? "_table" : "", c.logit_map ? name : "NULL",

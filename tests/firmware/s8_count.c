@@ -1,5 +1,5 @@
-/* s8_count.c - what integer attention costs: instructions, or cycles, and stack.  Shapes: tokens, heads, channels
-   of a head. */
+/* s8_count.c - what integer attention costs: instructions, or cycles, and stack.  Shapes: tokens, heads,
+   channels of a head. */
 #include "firmware.h"
 #include "s8.h"
 

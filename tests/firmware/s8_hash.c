@@ -1,5 +1,5 @@
-/* s8_hash.c - integer attention in little memory: a hash per case and arithmetic, which must be the desktop's.
-   Rows in parts, and without scratch, must give the same bytes here and now. */
+/* s8_hash.c - integer attention in little memory: a hash per case and arithmetic, which must be the
+   desktop's.  Rows in parts, and without scratch, must give the same bytes here and now. */
 #include "firmware.h"
 #include "s8.h"
 
