@@ -203,8 +203,10 @@
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
-   the deepest call takes less than 5 KB beside it in optimised builds.  A workspace makes many query rows up
-   to three times as fast, up to mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
+   the deepest call takes less than 5 KB beside it in optimised builds.  (Where the scalar instance is the only
+   one, as on microcontrollers, level 1 takes less than 1 KB in all; and in place, of more than 128 tokens,
+   MHA_STACK_BYTES more.)  A workspace makes many query rows up to three times as fast, up to
+   mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
    set.  To share a call, run mha_attend_part(&d, part, parts, work, work_bytes) for part = 0 .. parts - 1, in
@@ -2411,7 +2413,7 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
 }
 
 #ifdef MHA__ALONE
-/* In place a row's query must outlive its first block. */
+/* In place the query must outlive the row's first block.  The limit is that of level 2 without a workspace. */
 enum { MHA__IN_PLACE = MHA_STACK_BYTES / 4 - MHA__BLOCK - MHA__PANEL };
 MHA__NOINLINE void mha__attend_in_place(const mha__alike *a, float *row) {
   float  q[MHA__IN_PLACE];
@@ -2420,7 +2422,7 @@ MHA__NOINLINE void mha__attend_in_place(const mha__alike *a, float *row) {
   mha__lone_rows_scalar(a, row, q, 1);
 }
 
-/* Level 1 attention */
+/* Level 1 attention on its own, after checks in the order of mha__resolve. */
 static mha_status mha__attend_alike(mha__alike *a) {
   const size_t n = mha__times(a->len, mha__times(a->heads, a->d_k)), bytes = n * sizeof *a->out;
   const int    in_place = a->out == a->q;
@@ -3595,7 +3597,8 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
       MHA__LANES  floats per vector: 1, 4, 8 or 16
       MHA__ATTR   what every function here must carry for the compiler to accept the instructions
 
-   The first half names the instructions, the second is the algorithm and has no #if. */
+   The first half names the instructions, the second is the algorithm and has no #if, but that of
+   level 1 there are two. */
 
 #ifdef MHA__S8_LANES
 
@@ -3967,8 +3970,8 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 #  endif
 #endif
 
-/* x[0] .. x[7] are the next eight floats from p on.  One instruction of ARM's does that; compilers make eight
-   of it. */
+/* x[0] .. x[7] become the next eight floats from p on.  One instruction of ARM's does that, but compilers
+   emit eight. */
 #if MHA__LANES == 1 && defined(__arm__) && defined(__ARM_FP) && (defined(__GNUC__) || defined(__clang__))
 #  define mha__load8(x, p)                                                                                   \
   do {                                                                                                       \
@@ -3980,13 +3983,13 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
     x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5, x[6] = x6, x[7] = x7;                  \
   } while (0)
 #elif MHA__LANES == 1
-#define mha__load8(x, p)                                                                                   \
-  (x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3], x[4] = p[4], x[5] = p[5], x[6] = p[6], x[7] = p[7], \
+#  define mha__load8(x, p)                                                                                   \
+  (x[0] = p[0], x[1] = p[1], x[2] = p[2], x[3] = p[3], x[4] = p[4], x[5] = p[5], x[6] = p[6], x[7] = p[7],   \
    p += 8)
 #endif
 
-/* For exp2: x where it is above -126, and r * 2^(n - 1) there, +0 below.  With no instruction for the larger
-   of two it costs least to look at the sum, which has to pass through an integer register anyway. */
+/* For exp2: r * 2^(n - 1) where x is above -126, NaN for NaN, else +0.  Without an instruction for the larger
+   of two it is quickest to look at the sum, which passes through an integer register anyway. */
 #if MHA__LANES == 1
 #  define mha__at_least(x, least)  (x)
 #  define mha__raised(r, sum, x)   MHA__FN(raised)(r, sum, x)
@@ -4217,8 +4220,8 @@ MHA__INLINE MHA__ATTR float MHA__FN(fma_one)(float a, float b, float c) {
   return some[0];
 }
 
-/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; mha__shift23(*sum) = 2^(n - 1),
-   and +0 for n = -126.
+/* 2 * 2^f - 2 + last, where x = n + f, n the nearest integer, by a polynomial; mha__shift23(*sum) is
+   2^(n - 1), and +0 for n = -126.
 
    Adding 1.5 * 2^23 + 126 rounds x to an integer that then stands, plus 126, in the low bits of the sum:
    shifted to the exponent they are the power.  The coefficients are minimax for |f| <= 1/2, doubled. */
@@ -4591,8 +4594,8 @@ MHA__INLINE MHA__ATTR mha__v MHA__FN(largest)(mha__v a) {
   return (void)b, a;
 }
 
-/* Take a block with largest score newer_m and sum newer_l into a running softmax, whose largest score grows or
-   does not; returns the factor for the values of the part with the smaller one. */
+/* Take a block with largest score newer_m and sum newer_l into a running softmax, whose largest score m grows
+   by it or not; returns the factor for the values of the part with the smaller one. */
 MHA__INLINE MHA__ATTR float MHA__FN(join)(float *m, float *l, float newer_m, float newer_l, int grows) {
   const float e = MHA__FN(exp2_one)(grows ? *m - newer_m : newer_m - *m);
   *l = grows ? MHA__FN(fma_one)(*l, e, newer_l) : MHA__FN(fma_one)(newer_l, e, *l);
@@ -4600,8 +4603,8 @@ MHA__INLINE MHA__ATTR float MHA__FN(join)(float *m, float *l, float newer_m, flo
   return e;
 }
 
-/* The same for a row, which keeps the factor.  The first block is taken as it is: what folding it into nothing
-   comes to. */
+/* The same for a row, which keeps the factor.  The first block is taken as it is: what folding it into
+   nothing comes to. */
 MHA__NOINLINE MHA__ATTR void MHA__FN(fold)(mha__row *row, float m, float l) {
   row->fresh = !row->sees;
   row->sees = 1;
@@ -4756,16 +4759,16 @@ static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, 
 }
 #else
 
-/* Here level 1 does without the framework, so that small programs stay small.  Two query rows at a time go through
-   the keys together if there are few, otherwise one.  K and V are read once for a tile of two rows and eight
-   channels, which fits into registers; at the edges it is one row, or one row and one channel.  The tile's
-   do_row(r, c) is for row r and channel c. */
+/* Here level 1 does without the framework, so that small programs stay small: a query row goes through all
+   blocks of keys on its own, or two rows together where the scores of two fit into the memory of one.  Tiles
+   of two rows and eight channels fit into registers; at the edges they are one row, or one row and one
+   channel.  do_row(r, c) is for row r and channel c of a tile. */
 #define mha__each_1(do_row, c)   do_row(0, c)
 #define mha__each_2(do_row, c)   do_row(0, c) do_row(1, c)
 #define mha__over_1(rows, step)  rows(step, 0)
-#define mha__over_8(rows, step) \
-  mha__over_4(rows, step) rows(step, 4) rows(step, 5) rows(step, 6) rows(step, 7)
-#define mha__over_4(rows, step)  rows(step, 0) rows(step, 1) rows(step, 2) rows(step, 3)
+#define mha__over_8(rows, step)                                                                              \
+  rows(step, 0) rows(step, 1) rows(step, 2) rows(step, 3)                                                    \
+  rows(step, 4) rows(step, 5) rows(step, 6) rows(step, 7)
 #define mha__load1(x, p)         x[0] = *p++
 
 /* s[r][j] = (fresh ? +0 : s[r][j]) + sum over c of factor q[r][c] k[j][c], c ascending, for so many keys */
@@ -4791,8 +4794,9 @@ static MHA__ATTR void MHA__FN(tiny)(float *out, const float *q, const float *k, 
     if (fresh) mha__score_keys(rows, channels, mha__from_zero)                                               \
     mha__score_keys(rows, channels, mha__from_score)                                                         \
   }
-mha__scores_tile(scores_2x8, mha__each_2, 8) mha__scores_tile(scores_1x8, mha__each_1, 8)
-    mha__scores_tile(scores_1x1, mha__each_1, 1)
+mha__scores_tile(scores_2x8, mha__each_2, 8)
+mha__scores_tile(scores_1x8, mha__each_1, 8)
+mha__scores_tile(scores_1x1, mha__each_1, 1)
 
 /* out[r][c] = by[r] times the sum over j of s[r][j] v[j][c], j ascending, with +0 for any zero */
 #define mha__from_nothing(r, c)  a[r][c] = 0.0f;
@@ -4815,12 +4819,13 @@ mha__scores_tile(scores_2x8, mha__each_2, 8) mha__scores_tile(scores_1x8, mha__e
     rows(mha__take_factor, 0)                                                                                \
     mha__over_##channels(rows, mha__keep_value)                                                              \
   }
-        mha__values_tile(values_2x8, mha__each_2, 8) mha__values_tile(values_1x8, mha__each_1, 8)
-            mha__values_tile(values_1x1, mha__each_1, 1)
+mha__values_tile(values_2x8, mha__each_2, 8)
+mha__values_tile(values_1x8, mha__each_1, 8)
+mha__values_tile(values_1x1, mha__each_1, 1)
 
-    /* The largest of n scores, a multiple of four, NaN apart.  Integers are quicker to compare, and order floats as
-   long as the larger is not negative.  (They take a NaN to be larger than all: as good, its row is NaN.) */
-    MHA__INLINE float MHA__FN(lone_largest)(const float *s, size_t n) {
+/* The largest of n scores, a multiple of four.  Integers are quicker to compare, and order floats as long as
+   the larger is not negative.  (Here NaN can be the largest: its row becomes NaN anyway.) */
+MHA__INLINE float MHA__FN(lone_largest)(const float *s, size_t n) {
   const float *end = s + n, *p;
   mha__word    most, w;
   most.f = -MHA__FLT_MAX;
@@ -4869,23 +4874,43 @@ MHA__NOINLINE float MHA__FN(lone_softmax)(float *s, size_t keys, float *m) {
   return MHA__FN(lone_exponentials)(s, n, *m);
 }
 
-/* Rows of queries, two if their scores fit or one, through all blocks of keys. */
+/* How many channels a tile takes from channel c on. */
+MHA__INLINE size_t MHA__FN(lone_channels)(const mha__alike *a, size_t c) {
+  return a->d_k - c < MHA__TILE ? 1 : MHA__TILE;
+}
+
+/* All scores of a block; then its values, n channels of them: the tiles side by side. */
+MHA__INLINE void MHA__FN(lone_scores)(const mha__alike *a, float *s, const float *q, const float *k,
+                                      size_t keys, size_t rows) {
+  size_t c, n, r;
+  for (c = 0; c < a->d_k; c += n) {
+    n = MHA__FN(lone_channels)(a, c);
+    if (n == 8 && rows == 2) MHA__FN(scores_2x8)(s, q + c, k + c, a->row, keys, a->factor, c == 0);
+    else if (n == 8) MHA__FN(scores_1x8)(s, q + c, k + c, a->row, keys, a->factor, c == 0);
+    else
+      for (r = 0; r < rows; r++)
+        MHA__FN(scores_1x1)(s + r * MHA__FEW, q + r * a->row + c, k + c, a->row, keys, a->factor, c == 0);
+  }
+}
+
+MHA__INLINE void MHA__FN(lone_values)(const mha__alike *a, float *o, const float *s, const float *v,
+                                      size_t keys, size_t rows, size_t n, const float *by) {
+  size_t r;
+  if (n == 8 && rows == 2) MHA__FN(values_2x8)(o, s, v, a->row, keys, by);
+  else if (n == 8) MHA__FN(values_1x8)(o, s, v, a->row, keys, by);
+  else
+    for (r = 0; r < rows; r++) MHA__FN(values_1x1)(o + r * a->row, s + r * MHA__FEW, v, a->row, keys, by + r);
+}
+
+/* One row, or two rows of at most MHA__FEW keys, through all blocks.  A single block is normalised at once;
+   of several, which only one row can have, each is folded into the ones before it. */
 static void MHA__FN(lone_rows)(const mha__alike *a, float *out, const float *q, size_t rows) {
-  const size_t row = a->row;
-  const float *k = a->k, *v = a->v;
-  float        s[MHA__BLOCK], by[2], block[8], m = -MHA__FLT_MAX, l = 0.0f, e = 0.0f;
-  size_t       j, keys, c, n, r;
-  int          grows = 0;
-  for (j = 0; j < a->len; j += keys, k += keys * row, v += keys * row) {
+  float  s[MHA__BLOCK], by[2], block[8], m = -MHA__FLT_MAX, l = 0.0f, e = 0.0f;
+  size_t j, keys, c, n, r;
+  int    grows = 0;
+  for (j = 0; j < a->len; j += keys) {
     keys = mha__min(a->len - j, MHA__BLOCK);
-    for (c = 0; c < a->d_k; c += n) {
-      n = a->d_k - c < MHA__TILE ? 1 : MHA__TILE;
-      if (n == 8 && rows == 2) MHA__FN(scores_2x8)(s, q + c, k + c, row, keys, a->factor, c == 0);
-      else if (n == 8) MHA__FN(scores_1x8)(s, q + c, k + c, row, keys, a->factor, c == 0);
-      else
-        for (r = 0; r < rows; r++)
-          MHA__FN(scores_1x1)(s + r * MHA__FEW, q + r * row + c, k + c, row, keys, a->factor, c == 0);
-    }
+    MHA__FN(lone_scores)(a, s, q, a->k + j * a->row, keys, rows);
     for (r = 0; r < rows; r++) {
       float       newer_m;
       const float newer_l = MHA__FN(lone_softmax)(s + r * MHA__FEW, keys, &newer_m);
@@ -4896,21 +4921,16 @@ static void MHA__FN(lone_rows)(const mha__alike *a, float *out, const float *q, 
       e = MHA__FN(join)(&m, &l, newer_m, newer_l, grows);
     }
     for (c = 0; c < a->d_k; c += n) {
-      float *o = j ? block : out + c;
-      n = a->d_k - c < MHA__TILE ? 1 : MHA__TILE;
-      if (n == 8 && rows == 2) MHA__FN(values_2x8)(o, s, v + c, row, keys, by);
-      else if (n == 8) MHA__FN(values_1x8)(o, s, v + c, row, keys, by);
-      else
-        for (r = 0; r < rows; r++)
-          MHA__FN(values_1x1)(o + r * row, s + r * MHA__FEW, v + c, row, keys, by + r);
-      for (r = 0, o = out + c; j && r < n; r++) {
+      float *const o = out + c;
+      n = MHA__FN(lone_channels)(a, c);
+      MHA__FN(lone_values)(a, j ? block : o, s, a->v + j * a->row + c, keys, rows, n, by);
+      for (r = 0; j && r < n; r++) {
         o[r] = grows ? mha__fma(o[r], e, block[r]) : mha__fma(block[r], e, o[r]);
         if (j + keys == a->len) o[r] = mha__fma(o[r], 1.0f / l, 0.0f);
       }
     }
   }
 }
-
 #endif
 
 static const mha__kernels MHA__FN(kernels) = {
@@ -4968,6 +4988,27 @@ static const mha__kernels MHA__FN(kernels) = {
 #undef mha__two_8
 #undef mha__load_some
 #undef mha__store_some
+#undef mha__load8
+#undef mha__load1
+#undef mha__each_1
+#undef mha__each_2
+#undef mha__over_1
+#undef mha__over_8
+#undef mha__scale_query
+#undef mha__from_zero
+#undef mha__from_score
+#undef mha__add_channel
+#undef mha__keep_score
+#undef mha__score_keys
+#undef mha__scores_tile
+#undef mha__from_nothing
+#undef mha__take_weight
+#undef mha__add_value
+#undef mha__take_factor
+#undef mha__keep_value
+#undef mha__values_tile
+#undef mha__larger_word
+#undef mha__add_lane
 #undef mha__rows_1
 #undef mha__rows_4
 #undef mha__rows_tall

@@ -527,7 +527,8 @@ static void check_level_1(size_t len, size_t heads, size_t d_k) {
 }
 
 static void level_1_bits(void) {
-  size_t len, d_k, n;
+  static const size_t many[] = { 63, 64, 65, 127, 128, 129, 256, 257, 300 };
+  size_t              len, d_k, n;
   if (!begin()) return;
   for (len = 1; len <= 20; len++)
     for (d_k = 1; d_k <= 20; d_k++)
@@ -536,6 +537,8 @@ static void level_1_bits(void) {
   for (n = 14; n <= 18; n++)
     for (len = 15; len <= 17; len++)
       check_level_1(len, n, rng_chance(50) ? rng_between(1, 4) : rng_between(15, 17));
+  for (n = 0; n < sizeof many / sizeof many[0]; n++) /* one block of keys and several */
+    for (d_k = 1; d_k <= 3; d_k++) check_level_1(many[n], d_k % 2 + 1, rng_between(24 * d_k - 23, 24 * d_k));
 }
 
 /* Pointers good and bad, in any combination: refused as mha_check refuses the descriptor,

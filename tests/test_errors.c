@@ -871,6 +871,8 @@ static void level_1(void) {
     CALL(MHA_ERR_RANGE, attend(out, q, k, v, half, half, 1));
     CALL(MHA_ERR_RANGE, attend(out, q, k, v, 1, MAX / 4 + 1, 1));
     CALL(MHA_ERR_RANGE, attend(out, q, k, v, 1, MAX / 4, 1));
+    CALL(MHA_ERR_RANGE, attend(NULL, q, k, v, POSITION_MAX + (size_t)1, a, b)); /* before NULL */
+    CALL(MHA_ERR_NULL, attend(NULL, q, k, v, POSITION_MAX, a, b));
     CALL(MHA_ERR_OVERLAP, attend(k, q, k, v, S, a, b));
     CALL(MHA_ERR_OVERLAP, attend(v, q, k, v, S, a, b));
     CALL(MHA_ERR_OVERLAP, attend(q + 1, q, k, v, S, a, b));
