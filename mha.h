@@ -203,8 +203,8 @@
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
-   the deepest call takes less than 5 KB beside it in optimised builds.  (Where the scalar instance is the only
-   one, as on microcontrollers, level 1 takes less than 1 KB in all; and in place, of more than 128 tokens,
+   the deepest call takes less than 5 KB beside it in optimised builds.  (Where the scalar instance is the
+   only one, as on microcontrollers, level 1 takes less than 1 KB in all; in place, of more than 128 tokens,
    MHA_STACK_BYTES more.)  A workspace makes many query rows up to three times as fast, up to
    mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
 
@@ -2413,7 +2413,7 @@ MHADEF mha_status mha_split_heads(float *heads, const float *x, size_t seq_len, 
 }
 
 #ifdef MHA__ALONE
-/* In place the query must outlive the row's first block.  The limit is that of level 2 without a workspace. */
+/* In place the query must outlive the row's first block.  The limit is level 2's without a workspace. */
 enum { MHA__IN_PLACE = MHA_STACK_BYTES / 4 - MHA__BLOCK - MHA__PANEL };
 MHA__NOINLINE void mha__attend_in_place(const mha__alike *a, float *row) {
   float  q[MHA__IN_PLACE];
