@@ -702,9 +702,11 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #define MHA__CAT(a, b)  MHA__CAT2(a, b)
 #define MHA__FN(name)   MHA__CAT(mha__##name, MHA__ISA) /* mha__softmax -> mha__softmax_avx2 */
 
-MHA__INLINE size_t mha__min(size_t a, size_t b) { return a < b ? a : b; }
-MHA__INLINE size_t mha__max(size_t a, size_t b) { return a > b ? a : b; }
-MHA__INLINE size_t mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+MHA__INLINE size_t    mha__min(size_t a, size_t b) { return a < b ? a : b; }
+MHA__INLINE size_t    mha__max(size_t a, size_t b) { return a > b ? a : b; }
+MHA__INLINE size_t    mha__round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
+MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
 /* Sums and products of sizes that stop at SIZE_MAX instead of wrapping, so that one comparison at the end
    finds any overflow on the way.  The division is for the rare large operand only. */
@@ -718,6 +720,23 @@ static size_t mha__times(size_t a, size_t b) {
 
 static int mha__overlap(const void *p, size_t p_bytes, const void *q, size_t q_bytes) {
   return p_bytes && q_bytes && (uintptr_t)p < (uintptr_t)q + q_bytes && (uintptr_t)q < (uintptr_t)p + p_bytes;
+}
+
+/* Do rows of `span` elements coincide or interleave, n[k] of them step[k] apart in each of some dimensions?
+   From the smallest step up, each must step over all before it.  Sorts the arrays. */
+static int mha__interleave(size_t *n, size_t *step, size_t dimensions, size_t span) {
+  size_t k, m, t;
+  for (k = 0; k < dimensions; k++) {
+    for (m = k + 1; m < dimensions; m++)
+      if (step[m] < step[k]) {
+        t = step[k], step[k] = step[m], step[m] = t;
+        t = n[k], n[k] = n[m], n[m] = t;
+      }
+    if (n[k] < 2) continue;
+    if (step[k] < span) return 1;
+    span += (n[k] - 1) * step[k];
+  }
+  return 0;
 }
 
 /* Are the positions start .. start + len - 1 within +-PTRDIFF_MAX/4? */
@@ -784,9 +803,6 @@ MHA__INLINE float mha__from_bits(uint32_t u) {
 }
 
 MHA__INLINE int mha__is_finite(float x) { return (mha__bits(x) & 0x7f800000u) != 0x7f800000u; }
-
-MHA__INLINE ptrdiff_t mha__min_pos(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
-MHA__INLINE ptrdiff_t mha__max_pos(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
 /* Ask for memory before it is needed, line by line. */
 MHA__INLINE void mha__prefetch(const void *p, size_t bytes) {
@@ -1265,23 +1281,13 @@ static void mha__note_tensor(mha__call *a, const void *p, int kind, mha_strides 
   mha__note(a, p, kind, last, type);
 }
 
-/* Do rows of o coincide or interleave?  From the smallest stride up, each must step over all before it. */
+/* Do rows of o coincide or interleave? */
 static int mha__coincide(const mha__call *a) {
-  size_t n[3], step[3], span = a->d_v, k, m, t;
+  size_t n[3], step[3];
   n[0] = a->d->batch, step[0] = (size_t)a->o.batch;
   n[1] = a->d->q_heads, step[1] = (size_t)a->o.head;
   n[2] = a->d->q_len, step[2] = (size_t)a->o.row;
-  for (k = 0; k < 3; k++) {
-    for (m = k + 1; m < 3; m++)
-      if (step[m] < step[k]) {
-        t = step[k], step[k] = step[m], step[m] = t;
-        t = n[k], n[k] = n[m], n[m] = t;
-      }
-    if (n[k] < 2) continue;
-    if (step[k] < span) return 1;
-    span += (n[k] - 1) * step[k];
-  }
-  return 0;
+  return mha__interleave(n, step, 3, a->d_v);
 }
 
 /* Does memory that a call will write touch a tensor? */
@@ -1307,6 +1313,11 @@ static mha__place mha__place_of(const mha_desc *d, size_t b) {
   return at;
 }
 
+/* The factor of q k^T, as given or by default. */
+static float mha__scale_of(const mha_desc *d) {
+  return d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+}
+
 /* Sizes, flags, types and options: what needs no look at memory. */
 static mha_status mha__resolve_options(mha__call *a) {
   const mha_desc *d = a->d;
@@ -1328,7 +1339,7 @@ static mha_status mha__resolve_options(mha__call *a) {
   if ((d->q_start != 0) + (d->q_starts != NULL) + ((d->flags & MHA_Q_LAST) != 0) > 1) return MHA_ERR_OPTION;
   if (d->kv_start != 0 && d->kv_starts) return MHA_ERR_OPTION;
 
-  scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  scale = mha__scale_of(d);
   if (!mha__is_finite(scale) || !mha__is_finite(d->softcap) || d->softcap < 0.0f) return MHA_ERR_VALUE;
   a->cap_log2e = d->softcap * MHA__LOG2E;
   if (d->softcap != 0.0f) {
@@ -2864,12 +2875,8 @@ MHA__NOINLINE void mha__s8_see(const mha_s8_desc *d, mha__s8_row *row, ptrdiff_t
     right = (ptrdiff_t)mha__min((size_t)right, d->window_right);
   }
   if (d->flags & MHA_CAUSAL) right = 0;
-  right += position + 1;
-  if (right > len) right = len;
-  if (right < 0) right = 0;
-  left = position - left;
-  if (left < 0) left = 0;
-  if (left > right) left = right;
+  right = mha__max_pos(0, mha__min_pos(len, position + right + 1));
+  left = mha__min_pos(right, mha__max_pos(0, position - left));
   row->lo = (size_t)left;
   row->hi = (size_t)right;
 }
@@ -2892,6 +2899,9 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   row->sum = 0;
 }
 
+/* Does the mask let key j be seen? */
+MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->mask || row->mask[j]; }
+
 /* The logit for a dot product */
 MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int32_t zero,
                                   const signed char *map) {
@@ -2902,14 +2912,18 @@ MHA__INLINE int32_t mha__s8_logit(int32_t dot, const mha_s8_factor *qk, int32_t 
 /* What an exponential in Q0.31 adds to their sum, in Q12.19 */
 MHA__INLINE uint32_t mha__s8_term(int32_t e) { return ((uint32_t)e + 0x800u) >> 12; }
 
+/* 2^62 / (sum 2^shift), where the sum of a row that sees no key counts as 1 */
+static void mha__s8_invert(mha__s8_row *row, uint32_t sum) {
+  sum += !sum;
+  row->shift = mha__s8_leading_zeros(sum);
+  row->r = mha__s8_reciprocal(sum << row->shift);
+}
+
 /* tflm: what turns exponentials into weights; 0 where their sum reached 512, bit 28, some time. */
 MHA__NOINLINE int mha__s8_normalise(mha__s8_row *row, uint32_t sum, uint32_t all) {
-  int zeros;
   if (all >> 28) return 0;
-  sum += !sum; /* which is 0 where no key is seen */
-  zeros = mha__s8_leading_zeros(sum);
-  row->r = mha__s8_reciprocal(sum << zeros);
-  row->shift = 34 - zeros;
+  mha__s8_invert(row, sum);
+  row->shift = 34 - row->shift;
   return 1;
 }
 
@@ -2922,9 +2936,8 @@ MHA__INLINE int32_t mha__s8_weight(int32_t e, int32_t r, int shift) {
 
 /* Native: what turns sums of weights * values into codes. */
 static void mha__s8_divide(mha__s8_row *row, const mha_s8_consts *consts) {
-  const uint32_t sum = row->sum + !row->sum; /* which is 0 where no key is seen */
-  row->shift = mha__s8_leading_zeros(sum);
-  row->r = mha__s8_high(mha__s8_reciprocal(sum << row->shift), consts->pv.multiplier);
+  mha__s8_invert(row, row->sum);
+  row->r = mha__s8_high(row->r, consts->pv.multiplier);
 }
 
 /* Channels c .. c + n - 1, n >= 1, of the output from sums of weights times values */
@@ -2974,7 +2987,7 @@ MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, i
   size_t j;
   if (!row->mask && row->lo == first && row->hi == first + n) return 0;
   for (j = first; j < first + n; j++) {
-    if (j < row->lo || j >= row->hi || (row->mask && !row->mask[j])) {
+    if (j < row->lo || j >= row->hi || !mha__s8_sees(row, j)) {
       if (logit) *logit = -0x7fff - 1;
       else *dot = MHA__S8_HIDDEN;
     }
@@ -3096,8 +3109,6 @@ MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t ro
   return good;
 }
 
-MHA__INLINE int mha__s8_sees(const mha__s8_row *row, size_t j) { return !row->mask || row->mask[j]; }
-
 /* The score of key j, computed anew: the logit or, native, the dot product itself */
 MHA__INLINE int32_t mha__s8_score(const mha__s8_call *a, const mha__s8_row *row, size_t j, int mode) {
   const mha_s8_consts *consts = a->consts;
@@ -3169,11 +3180,10 @@ static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t 
 
 /* Do rows of o coincide or interleave? */
 static int mha__s8_coincide(mha_s8_strides s, size_t heads, size_t len, size_t d_v) {
-  const size_t head = (size_t)s.head, row = (size_t)s.row;
-  if (len > 1 && row < d_v) return 1;
-  if (heads > 1 && head < d_v) return 1;
-  if (len < 2 || heads < 2) return 0;
-  return row < head ? head < (len - 1) * row + d_v : row < (heads - 1) * head + d_v;
+  size_t n[2], step[2];
+  n[0] = heads, step[0] = (size_t)s.head;
+  n[1] = len, step[1] = (size_t)s.row;
+  return mha__interleave(n, step, 2, d_v);
 }
 
 /* The memory that a call writes, as far as it is known yet */
@@ -3207,7 +3217,7 @@ static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
   return MHA_OK;
 }
 
-/* Every rule of the interface; scratch may be NULL, and is if it is none of these. */
+/* Every rule of the interface, and that scratch, which may be NULL, keeps apart from all. */
 MHA__NOINLINE mha_status mha__s8_check(const mha_s8_desc *d, const void *scratch, size_t scratch_bytes) {
   mha__s8_written out;
   mha_s8_strides  o;
@@ -3332,12 +3342,12 @@ static int32_t mha__s8_divide_pot(int32_t x, int n) { return (x + ((int32_t)1 <<
    to its middle, times e^(-2^n/4) for every bit n above. */
 static int32_t mha__s8_exp(uint32_t x) {
   static const int32_t power[7] = { 1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242 };
-  const uint32_t quarter = (uint32_t)1 << 24, low = (0 - x) & (quarter - 1); /* -x = low - quarter + ... */
-  const uint32_t       high = x + low - quarter;                                   /* a multiple of 1/4 */
-  const int32_t y = ((int32_t)low - (int32_t)quarter) * 32 + ((int32_t)1 << 28), y2 = mha__s8_high(y, y);
-  const int32_t        y3 = mha__s8_high(y2, y), y4 = mha__s8_divide_pot(mha__s8_high(y2, y2), 2);
-  int32_t              e = mha__s8_divide_pot(mha__s8_high(y4 + y3, 715827883) + y2, 1);
-  int                  n;
+  const uint32_t quarter = (uint32_t)1 << 24, low = (0 - x) & (quarter - 1); /* -x = low - quarter - high */
+  const uint32_t high = x + low - quarter;                                   /* a multiple of 1/4 */
+  const int32_t  y = ((int32_t)low - (int32_t)quarter) * 32 + ((int32_t)1 << 28), y2 = mha__s8_high(y, y);
+  const int32_t  y3 = mha__s8_high(y2, y), y4 = mha__s8_divide_pot(mha__s8_high(y2, y2), 2);
+  int32_t        e = mha__s8_divide_pot(mha__s8_high(y4 + y3, 715827883) + y2, 1);
+  int            n;
   if (x == 0) return 0x7fffffff;
   e = 1895147668 + mha__s8_high(1895147668, y + e);
   for (n = 0; n < 7; n++)
@@ -3412,9 +3422,10 @@ static int mha__s8_fits(uint64_t most, mha_s8_factor f) {
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant) {
   const int     tflm = quant && quant->mode == MHA_S8_TFLM;
   mha_s8_consts out;
+  mha_status    status = MHA_OK;
   uint64_t      most;
   float         scale;
-  double        product, softmax = 0.0;
+  double        product, softmax;
   if (!consts || !quant || (tflm && !exp_table)) return MHA_ERR_NULL;
   if (!tflm && quant->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
   if (!tflm && (exp_table || quant->logits.scale != 0.0f || quant->logits.zero)) return MHA_ERR_OPTION;
@@ -3451,6 +3462,7 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
     if (!mha__s8_fits(most, out.qk)) return MHA_ERR_RANGE;
     most = ((uint64_t)quant->kv_len / 2 + 260) * mha__s8_reach(quant->v);
     if (!mha__s8_fits(most, out.pv)) return MHA_ERR_RANGE;
+    status = mha_s8_exp_table(exp_table, out.exp_multiplier, (int)out.exp_shift);
   } else {
     int exponent;
     out.qk = mha__s8_factor_of(product * (double)scale * 369.3299304675746, -32); /* 256 log2(e) */
@@ -3460,12 +3472,8 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
     out.pv.right = (int16_t)(46 - exponent);
     if (most > 0x7fffffffu) return MHA_ERR_RANGE;
   }
-  if (tflm) {
-    const mha_status status = mha_s8_exp_table(exp_table, out.exp_multiplier, (int)out.exp_shift);
-    if (status) return status;
-  }
-  *consts = out;
-  return MHA_OK;
+  if (!status) *consts = out;
+  return status;
 }
 #endif
 
@@ -3535,8 +3543,7 @@ static mha_s8_affine mha__s8_cover(mha__s8_span span) {
 MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_t head) {
   mha__s8_span q = { 0.0f, 0.0f }, k = q, v = q, o = q, dots = q;
   float        scale;
-  size_t       b, h;
-  int          inputs;
+  size_t       b, h, first, end;
   mha__call    a;
   mha_status   status = quant ? mha__resolve(&a, d) : MHA_ERR_NULL;
   if (status) return status;
@@ -3544,32 +3551,29 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   if (d->k_type != MHA_F32 || d->v_type != MHA_F32) return MHA_ERR_TYPE;
   if (d->softcap != 0.0f || d->bias || d->alibi_slopes || d->sinks) return MHA_ERR_OPTION;
   if (head != MHA_ALL && head >= d->q_heads) return MHA_ERR_HEADS;
-  scale = d->scale != 0.0f || d->flags & MHA_USE_SCALE ? d->scale : mha__inverse_sqrt(d->d_k);
+  scale = mha__scale_of(d);
   if (!mha__s8_positive(scale)) return MHA_ERR_VALUE;
-  for (inputs = 1; inputs >= 0; inputs--) { /* before o is written, which may be q, and after */
-    for (b = 0; b < d->batch; b++)
-      for (h = 0; h < d->q_heads; h++) {
-        const ptrdiff_t qb = (ptrdiff_t)b, qh = (ptrdiff_t)h, kh = (ptrdiff_t)(h / a.group);
-        const float    *q0 = d->q + qb * a.q.batch + qh * a.q.head;
-        const float    *k0 = (const float *)d->k + qb * a.k.batch + kh * a.k.head;
-        const float    *v0 = (const float *)d->v + qb * a.v.batch + kh * a.v.head;
-        const size_t    keys = mha__place_of(d, b).len;
-        if (head != MHA_ALL && h != head) continue;
-        if (!inputs) {
-          mha__s8_include_rows(&o, d->o + qb * a.o.batch + qh * a.o.head, a.o.row, d->q_len, a.d_v);
-          continue;
-        }
-        mha__s8_include_rows(&q, q0, a.q.row, d->q_len, d->d_k);
-        mha__s8_include_rows(&k, k0, a.k.row, keys, d->d_k);
-        mha__s8_include_rows(&v, v0, a.v.row, keys, a.d_v);
-        if (quant->mode == MHA_S8_TFLM)
-          mha__s8_include_dots(&dots, q0, a.q.row, d->q_len, k0, a.k.row, keys, d->d_k);
-      }
-    if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) ||
-        !mha__is_finite(dots.most))
-      return MHA_ERR_VALUE;
-    if (inputs && (status = mha_attend(d, NULL, 0)) != MHA_OK) return status;
-  }
+  first = head == MHA_ALL ? 0 : head;
+  end = head == MHA_ALL ? d->q_heads : head + 1;
+  for (b = 0; b < d->batch; b++)
+    for (h = first; h < end; h++) {
+      const size_t keys = mha__place_of(d, b).len, kv_head = h / a.group;
+      const float *q0 = d->q + mha__at(a.q, b, h, 0);
+      const float *k0 = (const float *)d->k + mha__at(a.k, b, kv_head, 0);
+      const float *v0 = (const float *)d->v + mha__at(a.v, b, kv_head, 0);
+      mha__s8_include_rows(&q, q0, a.q.row, d->q_len, d->d_k);
+      mha__s8_include_rows(&k, k0, a.k.row, keys, d->d_k);
+      mha__s8_include_rows(&v, v0, a.v.row, keys, a.d_v);
+      if (quant->mode == MHA_S8_TFLM)
+        mha__s8_include_dots(&dots, q0, a.q.row, d->q_len, k0, a.k.row, keys, d->d_k);
+    }
+  if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) ||
+      !mha__is_finite(dots.most))
+    return MHA_ERR_VALUE;
+  if ((status = mha_attend(d, NULL, 0)) != MHA_OK) return status; /* o may be q, which is seen by now */
+  for (b = 0; b < d->batch; b++)
+    for (h = first; h < end; h++)
+      mha__s8_include_rows(&o, d->o + mha__at(a.o, b, h, 0), a.o.row, d->q_len, a.d_v);
   quant->d_k = d->d_k;
   quant->kv_len = d->kv_len;
   quant->q = mha__s8_cover(q), quant->k = mha__s8_cover(k);
@@ -3647,7 +3651,7 @@ static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expan
       mha__s8_slot(c)     where channel c of these lies in the query
       MHA__FN(s8_sums)    sums over keys for MHA__S8_GROUP channels and two rows, of a kind that holds a run
       MHA__FN(s8_run)     how many keys are a run
-      MHA__FN(s8_add)     += the weights of two keys times their values, v_row apart
+      MHA__FN(s8_add)     += the weights of a key times its values
       MHA__FN(s8_put)     += to memory */
 
 #if MHA__S8_LANES == 4 && defined(MHA__S8_DSP)
@@ -3681,7 +3685,6 @@ MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed
 typedef struct {
   uint32_t x0, x1, x2, x3, x4, x5, x6, x7;
 } MHA__FN(s8_sums);
-#define MHA__S8_KEYS 1
 #define mha__s8_each(do_channel)                                                                    \
   do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) \
       do_channel(7)
@@ -3701,13 +3704,11 @@ MHA__NOINLINE MHA__ATTR size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
   return j;
 }
 
-MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
-                                 ptrdiff_t v_row) {
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) *s, const int16_t *w, const signed char *v) {
   const uint32_t both = MHA__FN(s8_weights)(w);
 #define mha__s8_channel(c) s->x##c += both * mha__s8_wrap(v[c]);
   mha__s8_each(mha__s8_channel)
 #undef mha__s8_channel
-  (void)v_row;
 }
 
 MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) *s) {
@@ -3798,14 +3799,8 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t 
   for (j = 0; j < 2 * MHA__S8_GROUP; j++) sums[j] = 0;
   for (; keys; run = MHA__FN(s8_run)(w, keys)) {
     MHA__FN(s8_sums) s = { 0, 0, 0, 0, 0, 0, 0, 0 };
-    const int16_t *stop = w + 2 * (run - run % MHA__S8_KEYS);
-    for (; w != stop; w += 2 * MHA__S8_KEYS, v += MHA__S8_KEYS * v_row) MHA__FN(s8_add)(&s, w, v, v_row);
-    if (run % MHA__S8_KEYS) {
-      int16_t last[4] = { 0, 0, 0, 0 };
-      last[0] = w[0], last[1] = w[1];
-      MHA__FN(s8_add)(&s, last, v, 0);
-      w += 2, v += v_row;
-    }
+    const int16_t *stop = w + 2 * run;
+    for (; w != stop; w += 2, v += v_row) MHA__FN(s8_add)(&s, w, v);
     MHA__FN(s8_put)(sums, &s);
     keys -= run;
   }
@@ -3818,7 +3813,6 @@ static const mha__s8_kernels MHA__FN(s8_kernels) = {
 
 #undef mha__s8_slot
 #undef mha__s8_each
-#undef MHA__S8_KEYS
 #undef MHA__S8_LANES
 #undef MHA__ISA
 #undef MHA__NAME
