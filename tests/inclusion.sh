@@ -397,12 +397,7 @@ part() {
 # collect: shows the parts and adds them up
 collect() {
   wait
-  for name in $parts; do
-    cat "$D/part-$name.txt"
-    if read -r p f s < "$D/part-$name/counts"; then
-      passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    else failed "$name: no counts"; fi
-  done
+  for name in $parts; do gather $name "$D/part-$name.txt" "$D/part-$name/counts"; done
 }
 
 BARE="-ffreestanding -nostdlib -static"

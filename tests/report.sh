@@ -6,6 +6,14 @@ failed()  { failed=$((failed + 1));   echo "  FAILED  $*"; }
 skipped() { skipped=$((skipped + 1)); echo "  skipped $*"; }
 have()    { command -v "$1" > /dev/null 2>&1; }
 
+# gather NAME TEXT COUNTS: shows what a part that ran apart printed into TEXT, and adds what it left in COUNTS
+gather() {
+  cat "$2"
+  if read -r p f s < "$3"; then
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  else failed "$1: no counts"; fi
+}
+
 # The closing line; succeeds if nothing failed.
 total() {
   if [ $skipped -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"

@@ -274,6 +274,17 @@ static void same_status(mha_status got, int flags, const char *what, const probl
         problem_text(p));
 }
 
+/* With scratch and without: the status and codes of the literal formulas, whose flags these are. */
+static void both_as_literal(problem *p, int flags, const char *what) {
+  char text[64];
+  int  lean;
+  for (lean = 0; lean < 2; lean++) {
+    snprintf(text, sizeof text, "%s, %s", what, lean ? "lean" : "fast");
+    same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, text, p);
+    same_as_literal(p, text);
+  }
+}
+
 /* In pieces, in any order, each fast or lean. */
 static mha_status attend_pieces(const problem *p) {
   size_t     rows = p->d.q_heads * p->d.q_len, first[8], count[8], pieces = 0, at = 0, n;
@@ -298,10 +309,7 @@ static void against_literal(problem *p, int *flags) {
   *flags = literal_s8_attend(&p->d, p->literal, p->want);
   CHECK(mha_s8_check(&p->d) == MHA_OK, "mha_s8_check: %s %s", mha_strerror(mha_s8_check(&p->d)),
         problem_text(p));
-  same_status(attend_rows(&p->d, 0, MHA_ALL, 0), *flags, "fast", p);
-  same_as_literal(p, "fast");
-  same_status(attend_rows(&p->d, 0, MHA_ALL, 1), *flags, "lean", p);
-  same_as_literal(p, "lean");
+  both_as_literal(p, *flags, "whole");
   same_status(attend_pieces(p), *flags, "pieces", p);
   same_as_literal(p, "pieces");
 }
@@ -494,7 +502,7 @@ static void s8_exps(void) {
    second's exponential is the least for which its weight is k, or the one below. */
 static void s8_weights(void) {
   problem *p = problem_plain(MHA_S8_TFLM, 1, 2, 1, 1);
-  int      k, below, round, lean, flags;
+  int      k, below, round, flags;
   size_t   j;
   p->q[0] = 1;
   p->k[0] = 1;
@@ -515,10 +523,7 @@ static void s8_weights(void) {
       p->tables[0][1] = (int32_t)e;
       flags = literal_s8_attend(&p->d, p->literal, p->want);
       CHECK(p->want[0] == k - below - 128, "weight %d is %d", k - below, p->want[0] + 128);
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "weights", p);
-        same_as_literal(p, "weights");
-      }
+      both_as_literal(p, flags, "weights");
     }
   problem_free(p);
 
@@ -543,7 +548,7 @@ static void s8_weights(void) {
 /* Native: two keys, one at each distance from 0 to beyond 16 octaves below the other, whose values cancel but
    for the rounding of v_0, times so much that one unit of the smaller weight is about one code. */
 static void s8_native_exps(void) {
-  int far, lean, flags;
+  int far, flags;
   for (far = 0; far < 4400; far++) {
     problem      *p = problem_plain(MHA_S8_NATIVE, 1, 2, 2, 1);
     mha_s8_quant *a = p->quant;
@@ -559,10 +564,7 @@ static void s8_native_exps(void) {
       literal_s8_weights(p->literal, sees, acc, 2, w, &flags);
       p->v[0] = (signed char)((127 * w[1] + w[0] / 2) / w[0]), p->v[1] = -127;
       flags = literal_s8_attend(&p->d, p->literal, p->want);
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "two keys", p);
-        same_as_literal(p, "two keys");
-      }
+      both_as_literal(p, flags, "two keys");
     }
     problem_free(p);
   }
@@ -572,7 +574,7 @@ static void s8_native_exps(void) {
    with values all at one end: the largest sums there are. */
 static void s8_native_sums(void) {
   static const size_t lens[] = { 511, 512, 513, 514, 515, 1024, 1025, 1100, 3000 };
-  int                 v, lean, flags;
+  int                 v, flags;
   size_t              n;
   for (v = -128; v < 128; v++) {
     problem      *p = problem_plain(MHA_S8_NATIVE, 1, 2, 2, 1);
@@ -583,10 +585,7 @@ static void s8_native_sums(void) {
     p->v[0] = (signed char)(v < 0 ? v + 128 : v - 128), p->v[1] = (signed char)v;
     if (problem_prepare(p)) {
       flags = literal_s8_attend(&p->d, p->literal, p->want);
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "halves", p);
-        same_as_literal(p, "halves");
-      }
+      both_as_literal(p, flags, "halves");
     }
     problem_free(p);
   }
@@ -597,10 +596,7 @@ static void s8_native_sums(void) {
       p->quant->o = affine(0.3f, 3);
       if (problem_prepare(p)) {
         flags = literal_s8_attend(&p->d, p->literal, p->want);
-        for (lean = 0; lean < 2; lean++) {
-          same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "alike", p);
-          same_as_literal(p, "alike");
-        }
+        both_as_literal(p, flags, "alike");
       }
       problem_free(p);
     }
@@ -611,7 +607,7 @@ static void s8_native_sums(void) {
 /* keys: the first `equal` are alike, then two of e^-0.7, then e^-5 */
 static void cliff(size_t equal, size_t others, int warns) {
   size_t m, j;
-  int    lean, flags;
+  int    flags;
   for (m = 0; m < 2; m++) {
     problem      *p = problem_plain(modes[m], 2, equal + others, 1, 5);
     mha_s8_quant *a = p->quant;
@@ -630,10 +626,7 @@ static void cliff(size_t equal, size_t others, int warns) {
         for (j = 0; j < p->o_bytes && p->want[j] == 21; j++) {}
         CHECK(j == p->o_bytes, "the output of such a row is the zero point");
       }
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, lean ? "lean" : "fast", p);
-        same_as_literal(p, lean ? "lean" : "fast");
-      }
+      both_as_literal(p, flags, "equal keys");
     }
     problem_free(p);
   }
@@ -642,7 +635,7 @@ static void cliff(size_t equal, size_t others, int warns) {
 static void s8_cliff(void) {
   problem      *p;
   unsigned char mask[3 * 600];
-  int           lean, flags;
+  int           flags;
   size_t        i;
   cliff(511, 0, 0);
   cliff(512, 0, 1);
@@ -666,10 +659,7 @@ static void s8_cliff(void) {
     if (problem_prepare(p)) {
       flags = literal_s8_attend(&p->d, p->literal, p->want);
       CHECK(flags == LITERAL_S8_WARNS, "row %zu warns", i);
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "among others", p);
-        same_as_literal(p, "among others");
-      }
+      both_as_literal(p, flags, "among others");
     }
     problem_free(p);
   }
@@ -685,7 +675,7 @@ static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, 
     problem      *p = problem_plain(modes[m], 2, kv_len, d_k, 3);
     mha_s8_quant *a = p->quant;
     float         unit = 1.0f / (65536.0f * (float)d_k);
-    int           flags, lean;
+    int           flags;
     memset(p->q, q, 2 * d_k);
     memset(p->k, k, kv_len * d_k);
     memset(p->v, v, kv_len * 3);
@@ -698,10 +688,7 @@ static void extreme(size_t kv_len, size_t d_k, int q, int k, int v, int q_zero, 
     if (problem_prepare(p)) {
       flags = literal_s8_attend(&p->d, p->literal, p->want);
       CHECK(!(flags & LITERAL_S8_OVERFLOWS), "the literal formulas overflow");
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, lean ? "lean" : "fast", p);
-        same_as_literal(p, lean ? "lean" : "fast");
-      }
+      both_as_literal(p, flags, "extremes");
     }
     problem_free(p);
   }
@@ -892,7 +879,7 @@ static void s8_prepare(void) {
 /* At the largest d_k that prepare accepts for a factor, data at its ends does not overflow; likewise the
    largest sum of weights, 511 keys of 1/256 each, times the largest factor to o. */
 static void s8_bounds(void) {
-  int e, sign, lean, flags;
+  int e, sign, flags;
   for (e = -3; e < 14; e++)
     for (sign = 0; sign < 2; sign++) {
       mha_s8_quant a = fine_quant(MHA_S8_TFLM);
@@ -911,10 +898,7 @@ static void s8_bounds(void) {
       if (problem_prepare(p)) {
         flags = literal_s8_attend(&p->d, p->literal, p->want);
         CHECK(!(flags & LITERAL_S8_OVERFLOWS), "factor 2^%d, d_k %zu overflows", e, d_k);
-        for (lean = 0; lean < 2; lean++) {
-          same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "bounds", p);
-          same_as_literal(p, "bounds");
-        }
+        both_as_literal(p, flags, "bounds");
       }
       problem_free(p);
     }
@@ -930,10 +914,7 @@ static void s8_bounds(void) {
     if (problem_prepare(p)) {
       CHECK(p->consts->qk.left == e, "left is %d, not %d", p->consts->qk.left, e);
       flags = literal_s8_attend(&p->d, p->literal, p->want);
-      for (lean = 0; lean < 2; lean++) {
-        same_status(attend_rows(&p->d, 0, MHA_ALL, lean), flags, "far", p);
-        same_as_literal(p, "far");
-      }
+      both_as_literal(p, flags, "far");
     }
     problem_free(p);
   }

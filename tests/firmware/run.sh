@@ -329,12 +329,7 @@ while [ $lane -lt "$lanes" ]; do
   lane=$((lane + 1))
 done
 wait
-for c in $cores; do
-  cat "$D/$c.txt"
-  if read -r p f s < "$D/$c.counts"; then
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-  else failed "$c: no counts"; fi
-done
+for c in $cores; do gather $c "$D/$c.txt" "$D/$c.counts"; done
 
 for c in $cores; do cat "$D/$c/figures"; done > "$D/figures"
 if [ "${1:-}" = gates ]; then
