@@ -245,8 +245,9 @@
 
    float32 or int8 queries and outputs; no dropout, no training; no masks other than bytes, biases and the
    rules above.  Float kernels: scalar, SSE2, AVX2 with FMA and AVX-512F (chosen at run time), NEON (AArch64),
-   SIMD128 in WebAssembly (compiled with -msimd128).  Positions lie within +-PTRDIFF_MAX/4.  Compilers may
-   call memcpy, memset and memmove.
+   SIMD128 in WebAssembly (compiled with -msimd128).  Integer kernels, all with the same bits: scalar, AVX2
+   (chosen at run time), NEON (AArch64), DSP and Helium (microcontrollers).  Positions lie within
+   +-PTRDIFF_MAX/4.  Compilers may call memcpy, memset and memmove.
 
 
    REVISIONS
@@ -635,7 +636,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #endif
 
 #if !defined(MHA_NO_SIMD) && !defined(__TINYC__) && !defined(MHA__EXCESS)
-#  if defined(__x86_64__) || defined(_M_X64)
+#  if (defined(__x86_64__) && defined(__SSE2__)) || defined(_M_X64)
 #    define MHA__X86
 #    if defined(MHA__HARDWARE_FMA) || !defined(MHA_EXACT_FMA)
 #      define MHA__SSE2 /* has no fma of its own, and a software one would not be quicker than scalar code */
@@ -651,7 +652,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #    elif defined(_MSC_VER)
 #      include <intrin.h>
 #    endif
-#  elif (defined(__aarch64__) && !defined(__AARCH64EB__)) || defined(_M_ARM64)
+#  elif (defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__)) || defined(_M_ARM64)
 #    define MHA__NEON
 #    include <arm_neon.h>
 #  elif defined(__wasm_simd128__) && !defined(MHA_EXACT_FMA) /* no fma here either, see MHA__SSE2 */
@@ -745,6 +746,53 @@ static int mha__in_reach(ptrdiff_t start, size_t len) {
   if (start < -most || start > most || len > (size_t)most) return 0;
   return len == 0 || start <= most - (ptrdiff_t)(len - 1);
 }
+
+/* Threads may race to choose an instance, but they store the same pointer; the relaxed atomics say so to the
+   compiler. */
+#if defined(__GNUC__) || defined(__clang__)
+#  define MHA__LOAD(p)     __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#  define MHA__STORE(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+#else
+#  define MHA__LOAD(p)     (p)
+#  define MHA__STORE(p, v) ((p) = (v))
+#endif
+
+#ifdef MHA__X86
+static void mha__cpuid(unsigned leaf, unsigned r[4]) {
+#  if defined(_MSC_VER) && !defined(__clang__)
+  int t[4], k;
+  __cpuidex(t, (int)leaf, 0);
+  for (k = 0; k < 4; k++) r[k] = (unsigned)t[k];
+#  else
+  __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+#  endif
+}
+
+/* The register state that the operating system saves; valid only where cpuid says OSXSAVE. */
+static unsigned mha__xcr0(void) {
+#  if defined(_MSC_VER) && !defined(__clang__)
+  return (unsigned)_xgetbv(0);
+#  else
+  unsigned low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (void)high, low;
+#  endif
+}
+
+/* What the processor and the operating system have of AVX2 with FMA and F16C (1), and AVX-512F (2). */
+static int mha__x86_features(void) {
+  const unsigned fma_osxsave_f16c = 1u << 12 | 1u << 27 | 1u << 29;
+  unsigned       r[4], saved;
+  mha__cpuid(0, r);
+  if (r[0] < 7) return 0;
+  mha__cpuid(1, r);
+  if ((r[2] & fma_osxsave_f16c) != fma_osxsave_f16c) return 0;
+  saved = mha__xcr0();
+  mha__cpuid(7, r);
+  if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5)) return 0;
+  return (saved & 0xe6) == 0xe6 && r[1] & 1u << 16 ? 3 : 1;
+}
+#endif
 
 MHADEF const char *mha_strerror(mha_status status) {
   switch (status) {
@@ -1086,43 +1134,6 @@ static float mha__soft_fma(float a, float b, float c) {
 
 /* ---- Choosing an instance ---- */
 
-#ifdef MHA__X86
-static void mha__cpuid(unsigned leaf, unsigned r[4]) {
-#  if defined(_MSC_VER) && !defined(__clang__)
-  int t[4], k;
-  __cpuidex(t, (int)leaf, 0);
-  for (k = 0; k < 4; k++) r[k] = (unsigned)t[k];
-#  else
-  __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
-#  endif
-}
-
-/* The register state that the operating system saves; valid only where cpuid says OSXSAVE. */
-static unsigned mha__xcr0(void) {
-#  if defined(_MSC_VER) && !defined(__clang__)
-  return (unsigned)_xgetbv(0);
-#  else
-  unsigned low, high;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (void)high, low;
-#  endif
-}
-
-/* What the processor and the operating system have of AVX2 with FMA and F16C (1), and AVX-512F (2). */
-static int mha__x86_features(void) {
-  const unsigned fma_osxsave_f16c = 1u << 12 | 1u << 27 | 1u << 29;
-  unsigned       r[4], saved;
-  mha__cpuid(0, r);
-  if (r[0] < 7) return 0;
-  mha__cpuid(1, r);
-  if ((r[2] & fma_osxsave_f16c) != fma_osxsave_f16c) return 0;
-  saved = mha__xcr0();
-  mha__cpuid(7, r);
-  if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5)) return 0;
-  return (saved & 0xe6) == 0xe6 && r[1] & 1u << 16 ? 3 : 1;
-}
-#endif
-
 /* The n-th instance that this machine can run, fastest first; NULL after the last. */
 static const mha__kernels *mha__instance(size_t n) {
 #ifdef MHA__X86
@@ -1143,14 +1154,6 @@ static const mha__kernels *mha__instance(size_t n) {
 }
 
 #if defined(MHA__X86) || defined(MHA__NEON) || defined(MHA__WASM)
-/* Threads may race to choose, but they store the same pointer; the relaxed atomics say so to the compiler. */
-#  if defined(__GNUC__) || defined(__clang__)
-#    define MHA__LOAD(p)     __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#    define MHA__STORE(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
-#  else
-#    define MHA__LOAD(p)     (p)
-#    define MHA__STORE(p, v) ((p) = (v))
-#  endif
 static const mha__kernels *volatile mha__chosen;
 
 static const mha__kernels *mha__active(void) {
@@ -1168,21 +1171,6 @@ static const mha__kernels *mha__active(void) {
 #else
 static const mha__kernels *mha__active(void) { return mha__instance(0); }
 #  define MHA__FORCE(kernels) (void)0
-#endif
-
-#ifdef MHA_TEST_HOOKS
-/* 1 and all calls run the named instance from now on; 0 and nothing changes where there is none. */
-static int mha__force_isa(const char *name) {
-  const mha__kernels *kernels;
-  size_t              n, k;
-  for (n = 0; (kernels = mha__instance(n)) != NULL; n++) {
-    for (k = 0; name[k] && name[k] == kernels->isa[k]; k++) {}
-    if (name[k] != kernels->isa[k]) continue;
-    MHA__FORCE(kernels);
-    return 1;
-  }
-  return 0;
-}
 #endif
 
 /* ---- A call, resolved: every default filled in, every rule of the interface checked ---- */
@@ -2744,26 +2732,78 @@ MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2
 #define MHA__S8_SUMS  (MHA__S8_ROWS * MHA__S8_GROUP)
 #define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
 
-#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__aarch64__) && \
-    !defined(__ARM_BIG_ENDIAN) && !defined(MHA_NO_SIMD)
-#  define MHA__S8_DSP
-#  define MHA__ISA  _dsp
-#  define MHA__NAME "dsp"
-#else
-#  define MHA__ISA  _scalar
-#  define MHA__NAME "scalar"
+#if MHA__S8_ROWS == 2 && !defined(MHA_NO_SIMD) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+#  if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE + 0) & 1
+#    define MHA__S8_MVE
+#    include <arm_mve.h>
+#  elif defined(__ARM_FEATURE_DSP) && !defined(__aarch64__)
+#    define MHA__S8_DSP
+#  endif
 #endif
-#define MHA__S8_LANES 4
+
+/* As above, each of these compiles the integer kernels once more. */
+#if defined(MHA__S8_MVE)
+#  define MHA__ISA      _mve
+#  define MHA__NAME     "mve"
+#  define MHA__S8_LANES 8
+#elif defined(MHA__S8_DSP)
+#  define MHA__ISA      _dsp
+#  define MHA__NAME     "dsp"
+#  define MHA__S8_LANES 4
+#else
+#  define MHA__ISA      _scalar
+#  define MHA__NAME     "scalar"
+#  define MHA__S8_LANES 4
+#endif
 #define MHA__ATTR
 #include MHA_FILE
 
-MHA__INLINE const mha__s8_kernels *mha__s8_active(void) {
-#ifdef MHA__S8_DSP
-  return &mha__s8_kernels_dsp;
-#else
-  return &mha__s8_kernels_scalar;
+#ifdef MHA__X86
+#  define MHA__ISA      _avx2
+#  define MHA__NAME     "avx2"
+#  define MHA__S8_LANES 16
+#  define MHA__ATTR     MHA__TARGET("avx2")
+#  include MHA_FILE
 #endif
+
+#ifdef MHA__NEON
+#  define MHA__ISA      _neon
+#  define MHA__NAME     "neon"
+#  define MHA__S8_LANES 8
+#  define MHA__ATTR
+#  include MHA_FILE
+#endif
+
+#if defined(MHA__X86) || defined(MHA__NEON)
+static const mha__s8_kernels *volatile mha__s8_chosen;
+
+/* Choose the fastest instance that this machine can run or, for the tests, the scalar one. */
+static const mha__s8_kernels *mha__s8_choose(int simple) {
+  const mha__s8_kernels *kernels = &mha__s8_kernels_scalar;
+#  ifdef MHA__X86
+  if (!simple && mha__x86_features() & 1) kernels = &mha__s8_kernels_avx2;
+#  else
+  if (!simple) kernels = &mha__s8_kernels_neon;
+#  endif
+  MHA__STORE(mha__s8_chosen, kernels);
+  return kernels;
 }
+
+MHA__INLINE const mha__s8_kernels *mha__s8_active(void) {
+  const mha__s8_kernels *kernels = MHA__LOAD(mha__s8_chosen);
+  return kernels ? kernels : mha__s8_choose(0);
+}
+#else
+MHA__INLINE const mha__s8_kernels *mha__s8_active(void) {
+#  if defined(MHA__S8_MVE)
+  return &mha__s8_kernels_mve;
+#  elif defined(MHA__S8_DSP)
+  return &mha__s8_kernels_dsp;
+#  else
+  return &mha__s8_kernels_scalar;
+#  endif
+}
+#endif
 
 /* a b / 2^31 to nearest, where not both are -2^31 */
 static int32_t mha__s8_high(int32_t a, int32_t b) {
@@ -3589,6 +3629,25 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #endif /* MHA_NO_FLOAT */
 #endif /* MHA_NO_S8 */
 
+#if defined(MHA_TEST_HOOKS) && !defined(MHA_NO_FLOAT)
+/* 1 and all calls run the named instance from now on, integer kernels the best that is not above it; 0 and
+   nothing changes where there is none. */
+static int mha__force_isa(const char *name) {
+  const mha__kernels *kernels;
+  size_t              n, k;
+  for (n = 0; (kernels = mha__instance(n)) != NULL; n++) {
+    for (k = 0; name[k] && name[k] == kernels->isa[k]; k++) {}
+    if (name[k] != kernels->isa[k]) continue;
+    MHA__FORCE(kernels);
+#  if !defined(MHA_NO_S8) && (defined(MHA__X86) || defined(MHA__NEON))
+    mha__s8_choose(*name == 's'); /* scalar or sse2 */
+#  endif
+    return 1;
+  }
+  return 0;
+}
+#endif
+
 #endif /* the implementation */
 
 #else /* MHA__ISA is set */
@@ -3647,15 +3706,24 @@ static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expan
 
    Half one again is the instructions:
 
+      mha__s8_total       sums of products, to be added up, and mha__s8_zero of them
       MHA__FN(s8_madd)    += the products of MHA__S8_LANES channels of a query and a key
+      MHA__FN(s8_totals)  four of them added up
       mha__s8_slot(c)     where channel c of these lies in the query
-      MHA__FN(s8_sums)    sums over keys for MHA__S8_GROUP channels and two rows, of a kind that holds a run
-      MHA__FN(s8_run)     how many keys are a run
-      MHA__FN(s8_add)     += the weights of a key times its values
-      MHA__FN(s8_put)     += to memory */
+      MHA__FN(s8_sums)    sums over keys for MHA__S8_GROUP channels and two rows
+      MHA__FN(s8_clear)   = 0
+      MHA__FN(s8_add)     += the weights of MHA__S8_KEYS keys times their values, v_row apart
+      MHA__FN(s8_put)     += to memory
+      MHA__S8_RUNS        1 where the sums hold small weights of a run of keys, 0 where any
+      MHA__FN(s8_run)     how many keys are a run */
 
-#if MHA__S8_LANES == 4 && defined(MHA__S8_DSP)
-#  define mha__s8_slot(c) (((c) & 1) << 1 | (c) >> 1) /* 0 2 1 3, as SXTB16 takes bytes from a word */
+#if MHA__S8_LANES == 4 /* no vectors */
+
+#  define mha__s8_total int32_t
+#  define mha__s8_zero  0
+
+#  ifdef MHA__S8_DSP
+#    define mha__s8_slot(c) (((c) & 1) << 1 | (c) >> 1) /* 0 2 1 3, as SXTB16 takes bytes from a word */
 typedef int32_t __attribute__((may_alias, aligned(1))) mha__s8_bytes;
 typedef int32_t __attribute__((may_alias)) mha__s8_halves;
 MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
@@ -3668,8 +3736,8 @@ MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed
   __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(query[1]), "r"(odd));
   return sum;
 }
-#else
-#  define mha__s8_slot(c) (c)
+#  else
+#    define mha__s8_slot(c) (c)
 MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
   sum += (int32_t)q[0] * k[0];
   sum += (int32_t)q[1] * k[1];
@@ -3677,24 +3745,30 @@ MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed
   sum += (int32_t)q[3] * k[3];
   return sum;
 }
-#endif
+#  endif
+
+MHA__INLINE void MHA__FN(s8_totals)(int32_t *x, int32_t a, int32_t b, int32_t c, int32_t d) {
+  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
+}
 
 /* Both rows in one multiplication: the first row's sum in the lower half of 32 bits, where it borrows from
    the second's, which s8_put gives back.  Both fit while the weights of a run add up to at most 256: 256 *
    128 = 2^15. */
+#  define MHA__S8_RUNS 1
+#  define MHA__S8_KEYS 1
+#  define mha__s8_each(do_channel)                                                                    \
+    do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) \
+        do_channel(7)
 typedef struct {
   uint32_t x0, x1, x2, x3, x4, x5, x6, x7;
 } MHA__FN(s8_sums);
-#define mha__s8_each(do_channel)                                                                    \
-  do_channel(0) do_channel(1) do_channel(2) do_channel(3) do_channel(4) do_channel(5) do_channel(6) \
-      do_channel(7)
 
 /* Two weights, the first in the lower half */
 MHA__INLINE uint32_t MHA__FN(s8_weights)(const int16_t *w) {
   return (uint32_t)(uint16_t)w[0] | (uint32_t)(uint16_t)w[1] << 16;
 }
 
-MHA__NOINLINE MHA__ATTR size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
+MHA__NOINLINE size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
   uint32_t sum = 0;
   size_t   j;
   for (j = 0; j < keys; j++, w += 2) {
@@ -3704,25 +3778,150 @@ MHA__NOINLINE MHA__ATTR size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) {
   return j;
 }
 
-MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) *s, const int16_t *w, const signed char *v) {
-  const uint32_t both = MHA__FN(s8_weights)(w);
-#define mha__s8_channel(c) s->x##c += both * mha__s8_wrap(v[c]);
+MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) {
+#  define mha__s8_channel(c) s->x##c = 0;
   mha__s8_each(mha__s8_channel)
-#undef mha__s8_channel
+#  undef mha__s8_channel
 }
 
-MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) *s) {
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
+                                 ptrdiff_t v_row) {
+  const uint32_t both = MHA__FN(s8_weights)(w);
+#  define mha__s8_channel(c) s->x##c += both * mha__s8_wrap(v[c]);
+  mha__s8_each(mha__s8_channel)
+#  undef mha__s8_channel
+  (void)v_row;
+}
+
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) * s) {
   uint32_t x[MHA__S8_GROUP];
   size_t   c;
-#define mha__s8_channel(c) x[c] = s->x##c;
+#  define mha__s8_channel(c) x[c] = s->x##c;
   mha__s8_each(mha__s8_channel)
-#undef mha__s8_channel
+#  undef mha__s8_channel
   for (c = 0; c < MHA__S8_GROUP; c++) {
     const int16_t first = (int16_t)(x[c] & 0xffffu);
     sums[c] += first;
     sums[c + MHA__S8_GROUP] += (int16_t)((x[c] - mha__s8_wrap(first)) >> 16);
   }
 }
+
+#else /* vectors, whose sums have 32 bits: a run is all there is */
+
+#  define MHA__S8_RUNS 0
+#  define mha__s8_slot(c) (c)
+MHA__INLINE size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) { return (void)w, keys; }
+
+#  if MHA__S8_LANES == 16 /* AVX2: a multiplication takes pairs, of channels or of keys */
+#    define mha__s8_total __m256i
+#    define mha__s8_zero  _mm256_setzero_si256()
+MHA__INLINE MHA__ATTR __m256i MHA__FN(s8_madd)(__m256i sum, const int16_t *q, const signed char *k) {
+  const __m256i query = _mm256_loadu_si256((const __m256i *)(const void *)q);
+  const __m256i key = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)k));
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(query, key));
+}
+
+MHA__INLINE MHA__ATTR void MHA__FN(s8_totals)(int32_t *x, __m256i a, __m256i b, __m256i c, __m256i d) {
+  const __m256i t = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+  const __m128i low = _mm256_castsi256_si128(t), high = _mm256_extracti128_si256(t, 1);
+  _mm_storeu_si128((__m128i *)(void *)x, _mm_add_epi32(low, high));
+}
+
+#    define MHA__S8_KEYS 2
+typedef struct {
+  __m256i a, b; /* the two rows */
+} MHA__FN(s8_sums);
+
+MHA__INLINE MHA__ATTR void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a = s->b = _mm256_setzero_si256(); }
+
+MHA__INLINE MHA__ATTR void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
+                                           ptrdiff_t v_row) {
+  const __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)v);
+  const __m128i y = _mm_loadl_epi64((const __m128i *)(const void *)(v + v_row));
+  const __m256i pairs = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(x, y));
+  const __m128i both = _mm_loadl_epi64((const __m128i *)(const void *)w);
+  const __m128i rows = _mm_shufflelo_epi16(both, 0xd8); /* two weights of the first row, two of the second */
+  const __m256i a = _mm256_broadcastd_epi32(rows), b = _mm256_broadcastd_epi32(_mm_srli_epi64(rows, 32));
+  s->a = _mm256_add_epi32(s->a, _mm256_madd_epi16(pairs, a));
+  s->b = _mm256_add_epi32(s->b, _mm256_madd_epi16(pairs, b));
+}
+
+MHA__INLINE MHA__ATTR void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) * s) {
+  __m256i *a = (__m256i *)(void *)sums, *b = (__m256i *)(void *)(sums + MHA__S8_GROUP);
+  _mm256_storeu_si256(a, _mm256_add_epi32(_mm256_loadu_si256(a), s->a));
+  _mm256_storeu_si256(b, _mm256_add_epi32(_mm256_loadu_si256(b), s->b));
+}
+
+#  elif defined(MHA__S8_MVE)
+#    define mha__s8_total int32_t
+#    define mha__s8_zero  0
+MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
+  return vmladavaq_s16(sum, vldrhq_s16(q), vldrbq_s16(k));
+}
+
+MHA__INLINE void MHA__FN(s8_totals)(int32_t *x, int32_t a, int32_t b, int32_t c, int32_t d) {
+  x[0] = a, x[1] = b, x[2] = c, x[3] = d;
+}
+
+#    define MHA__S8_KEYS 1
+typedef struct {
+  int32x4_t a0, a4, b0, b4; /* a row's channels from 0 and from 4 */
+} MHA__FN(s8_sums);
+
+MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a0 = s->a4 = s->b0 = s->b4 = vdupq_n_s32(0); }
+
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
+                                 ptrdiff_t v_row) {
+  const int32x4_t x = vldrbq_s32(v), y = vldrbq_s32(v + 4);
+  s->a0 = vmlaq_n_s32(s->a0, x, w[0]), s->a4 = vmlaq_n_s32(s->a4, y, w[0]);
+  s->b0 = vmlaq_n_s32(s->b0, x, w[1]), s->b4 = vmlaq_n_s32(s->b4, y, w[1]);
+  (void)v_row;
+}
+
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) * s) {
+  vstrwq_s32(sums, vaddq_s32(vldrwq_s32(sums), s->a0));
+  vstrwq_s32(sums + 4, vaddq_s32(vldrwq_s32(sums + 4), s->a4));
+  vstrwq_s32(sums + 8, vaddq_s32(vldrwq_s32(sums + 8), s->b0));
+  vstrwq_s32(sums + 12, vaddq_s32(vldrwq_s32(sums + 12), s->b4));
+}
+
+#  else /* NEON */
+#    define mha__s8_total int32x4_t
+#    define mha__s8_zero  vdupq_n_s32(0)
+MHA__INLINE int32x4_t MHA__FN(s8_madd)(int32x4_t sum, const int16_t *q, const signed char *k) {
+  const int16x8_t query = vld1q_s16(q), key = vmovl_s8(vld1_s8(k));
+  sum = vmlal_s16(sum, vget_low_s16(query), vget_low_s16(key));
+  return vmlal_s16(sum, vget_high_s16(query), vget_high_s16(key));
+}
+
+MHA__INLINE void MHA__FN(s8_totals)(int32_t *x, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+  vst1q_s32(x, vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d)));
+}
+
+#    define MHA__S8_KEYS 1
+typedef struct {
+  int32x4_t a0, a4, b0, b4; /* a row's channels from 0 and from 4 */
+} MHA__FN(s8_sums);
+
+MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a0 = s->a4 = s->b0 = s->b4 = vdupq_n_s32(0); }
+
+MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
+                                 ptrdiff_t v_row) {
+  const int16x8_t x = vmovl_s8(vld1_s8(v));
+  const int16x4_t low = vget_low_s16(x), high = vget_high_s16(x);
+  s->a0 = vmlal_n_s16(s->a0, low, w[0]), s->a4 = vmlal_n_s16(s->a4, high, w[0]);
+  s->b0 = vmlal_n_s16(s->b0, low, w[1]), s->b4 = vmlal_n_s16(s->b4, high, w[1]);
+  (void)v_row;
+}
+
+MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) * s) {
+  vst1q_s32(sums, vaddq_s32(vld1q_s32(sums), s->a0));
+  vst1q_s32(sums + 4, vaddq_s32(vld1q_s32(sums + 4), s->a4));
+  vst1q_s32(sums + 8, vaddq_s32(vld1q_s32(sums + 8), s->b0));
+  vst1q_s32(sums + 12, vaddq_s32(vld1q_s32(sums + 12), s->b4));
+}
+#  endif
+#endif
 
 /* Half two, the algorithm: */
 
@@ -3746,7 +3945,8 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, si
   for (;;) {
     const signed char *x = k, *y = keys > 1 ? k + k_row : k, *stop = k + whole;
     const int16_t     *q = q2;
-    int32_t            ax = 0, bx = 0, ay = 0, by = 0;
+    mha__s8_total      ax = mha__s8_zero, bx = mha__s8_zero, ay = mha__s8_zero, by = mha__s8_zero;
+    int32_t            t[4];
     while (x != stop) {
       ax = MHA__FN(s8_madd)(ax, q, x);
       bx = MHA__FN(s8_madd)(bx, q + MHA__S8_LANES, x);
@@ -3754,13 +3954,35 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, si
       by = MHA__FN(s8_madd)(by, q + MHA__S8_LANES, y);
       x += MHA__S8_LANES, y += MHA__S8_LANES, q += 2 * MHA__S8_LANES;
     }
+    MHA__FN(s8_totals)(t, ax, bx, ay, by);
     for (stop = k + n; x != stop; x++, y++, q += 2) {
-      ax += (int32_t)q[0] * *x, bx += (int32_t)q[1] * *x;
-      ay += (int32_t)q[0] * *y, by += (int32_t)q[1] * *y;
+      t[0] += (int32_t)q[0] * *x, t[1] += (int32_t)q[1] * *x;
+      t[2] += (int32_t)q[0] * *y, t[3] += (int32_t)q[1] * *y;
     }
-    dot[0] = ax, dot[1] = bx, dot[2] = ay, dot[3] = by;
+    dot[0] = t[0], dot[1] = t[1], dot[2] = t[2], dot[3] = t[3];
     if (keys <= 2) return;
     keys -= 2, k += 2 * k_row, dot += 4;
+  }
+}
+
+/* s8_mix for n = MHA__S8_GROUP: the first `run` keys are a run. */
+MHA__INLINE MHA__ATTR void MHA__FN(s8_mix_runs)(int32_t *sums, const int16_t *w, const signed char *v,
+                                                ptrdiff_t v_row, size_t keys, size_t run) {
+  size_t j;
+  for (j = 0; j < 2 * MHA__S8_GROUP; j++) sums[j] = 0;
+  for (; keys; run = MHA__FN(s8_run)(w, keys)) {
+    const int16_t *stop = w + 2 * (run - run % MHA__S8_KEYS);
+    MHA__FN(s8_sums) s;
+    MHA__FN(s8_clear)(&s);
+    for (; w != stop; w += 2 * MHA__S8_KEYS, v += MHA__S8_KEYS * v_row) MHA__FN(s8_add)(&s, w, v, v_row);
+    if (run % MHA__S8_KEYS) { /* the second key weighs nothing */
+      int16_t last[4] = { 0, 0, 0, 0 };
+      last[0] = w[0], last[1] = w[1];
+      MHA__FN(s8_add)(&s, last, v, 0);
+      w += 2, v += v_row;
+    }
+    MHA__FN(s8_put)(sums, &s);
+    keys -= run;
   }
 }
 
@@ -3768,6 +3990,10 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_dot)(int32_t *dot, const int16_t *q2, si
    the same with w[2 j + 1]; they fit 32 bits. */
 MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, const signed char *v,
                                              ptrdiff_t v_row, size_t keys, size_t n) {
+  if (!MHA__S8_RUNS && n == MHA__S8_GROUP) {
+    MHA__FN(s8_mix_runs)(sums, w, v, v_row, keys, keys);
+    return;
+  }
   for (; n >= 2; n -= 2, v += 2, sums += 2) {
     const signed char *x = v;
     int32_t            a0 = 0, a1 = 0, b0 = 0, b1 = 0;
@@ -3791,28 +4017,26 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix)(int32_t *sums, const int16_t *w, co
 /* The same for weights up to 255, the first `run` keys of which are a run. */
 MHA__NOINLINE MHA__ATTR void MHA__FN(s8_mix_small)(int32_t *sums, const int16_t *w, const signed char *v,
                                                    ptrdiff_t v_row, size_t keys, size_t n, size_t run) {
-  size_t j;
-  if (n < MHA__S8_GROUP) {
-    MHA__FN(s8_mix)(sums, w, v, v_row, keys, n);
-    return;
-  }
-  for (j = 0; j < 2 * MHA__S8_GROUP; j++) sums[j] = 0;
-  for (; keys; run = MHA__FN(s8_run)(w, keys)) {
-    MHA__FN(s8_sums) s = { 0, 0, 0, 0, 0, 0, 0, 0 };
-    const int16_t *stop = w + 2 * run;
-    for (; w != stop; w += 2, v += v_row) MHA__FN(s8_add)(&s, w, v);
-    MHA__FN(s8_put)(sums, &s);
-    keys -= run;
-  }
+  if (n < MHA__S8_GROUP) MHA__FN(s8_mix)(sums, w, v, v_row, keys, n);
+  else MHA__FN(s8_mix_runs)(sums, w, v, v_row, keys, run);
 }
 
 static const mha__s8_kernels MHA__FN(s8_kernels) = {
-  MHA__NAME, MHA__FN(s8_expand), MHA__FN(s8_dot), MHA__FN(s8_mix), MHA__FN(s8_mix_small), MHA__FN(s8_run)
+  MHA__NAME,
+  MHA__FN(s8_expand),
+  MHA__FN(s8_dot),
+  MHA__FN(s8_mix),
+  MHA__S8_RUNS ? MHA__FN(s8_mix_small) : NULL,
+  MHA__S8_RUNS ? MHA__FN(s8_run) : NULL
 };
 #endif /* MHA__S8_ROWS */
 
+#undef mha__s8_total
+#undef mha__s8_zero
 #undef mha__s8_slot
 #undef mha__s8_each
+#undef MHA__S8_KEYS
+#undef MHA__S8_RUNS
 #undef MHA__S8_LANES
 #undef MHA__ISA
 #undef MHA__NAME
