@@ -99,9 +99,9 @@ clean: ## delete build/
         minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
-## the second would run the vector instance of the first once more.
+## the second would run the vector instance of the first once more, without MHA_S8_ROWS its integer kernels.
 
-$(B)/test_exact:  VARIANT = -DMHA_EXACT_FMA -DMHA_NO_SIMD
+$(B)/test_exact:  VARIANT = -DMHA_EXACT_FMA -DMHA_NO_SIMD -DMHA_S8_ROWS=1
 $(B)/test_muladd: VARIANT = -DMHA_NO_FMA
 
 # For WebAssembly (make targets): only there has the compiler that flag.

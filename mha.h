@@ -238,6 +238,8 @@
       MHA_NO_S8             no integer attention (wherever you include)
       MHA_S8_UNCHECKED      integer attention trusts its arguments, for the sake of flash: call mha_s8_check
                             in a build of your own for the sizes that you have, and the run with this
+      MHA_S8_ROWS           [2, with -Os on microcontrollers 1] query rows that integer attention takes at once:
+                            2 is several times faster, 1 takes the least flash
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
 
@@ -2721,18 +2723,21 @@ typedef struct {
 
 MHA__INLINE uint32_t mha__s8_wrap(int32_t x) { return (uint32_t)x; } /* modulo 2^32 */
 
-#if defined(__OPTIMIZE_SIZE__) && !defined(MHA__X86) && !defined(MHA__NEON)
-#  define MHA__S8_FAST 0
-#  define MHA__S8_ROWS 1
-#else
-#  define MHA__S8_FAST 1 /* may take more flash */
-#  define MHA__S8_ROWS 2 /* query rows that share what is loaded of keys and values */
+#ifndef MHA_S8_ROWS
+#  if defined(__OPTIMIZE_SIZE__) && !defined(MHA__X86) && !defined(MHA__NEON)
+#    define MHA_S8_ROWS 1
+#  else
+#    define MHA_S8_ROWS 2
+#  endif
+#elif MHA_S8_ROWS != 1 && MHA_S8_ROWS != 2
+#  error "MHA_S8_ROWS must be 1 or 2"
 #endif
+#define MHA__S8_FAST  (MHA_S8_ROWS == 2) /* flash may be spent */
 #define MHA__S8_GROUP 8   /* keys scored, and channels mixed, at once */
-#define MHA__S8_SUMS  (MHA__S8_ROWS * MHA__S8_GROUP)
+#define MHA__S8_SUMS  (MHA_S8_ROWS * MHA__S8_GROUP)
 #define MHA__S8_FLUSH 512 /* keys whose sums of native weights * v fit 32 bits: 512 * 32767 * 128 < 2^31 */
 
-#if MHA__S8_ROWS == 2 && !defined(MHA_NO_SIMD) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+#if MHA_S8_ROWS == 2 && !defined(MHA_NO_SIMD) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
 #  if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE + 0) & 1
 #    define MHA__S8_MVE
 #    include <arm_mve.h>
@@ -3010,13 +3015,13 @@ MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t
   const int32_t       zero = consts->logit_zero;
   int16_t            *out;
   if (MHA__S8_FAST && qk.right)
-    for (out = s; out != stop; out += MHA__S8_ROWS, dot += MHA__S8_ROWS)
+    for (out = s; out != stop; out += MHA_S8_ROWS, dot += MHA_S8_ROWS)
       *out = (int16_t)mha__s8_clamp(mha__s8_rescale_common(*dot - offset, &qk) + zero);
   else
-    for (out = s; out != stop; out += MHA__S8_ROWS, dot += MHA__S8_ROWS)
+    for (out = s; out != stop; out += MHA_S8_ROWS, dot += MHA_S8_ROWS)
       *out = (int16_t)mha__s8_clamp(mha__s8_rescale(*dot - offset, &qk) + zero);
   if (!consts->logit_map) return;
-  for (; s != stop; s += MHA__S8_ROWS) *s = consts->logit_map[*s + 128];
+  for (; s != stop; s += MHA_S8_ROWS) *s = consts->logit_map[*s + 128];
 }
 
 #define MHA__S8_HIDDEN (-0x7fffffff - 1) /* no dot product is as small: 33,025 * 255 * 128 = 2^30 */
@@ -3031,8 +3036,8 @@ MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, i
       if (logit) *logit = -0x7fff - 1;
       else *dot = MHA__S8_HIDDEN;
     }
-    if (logit) logit += MHA__S8_ROWS;
-    else dot += MHA__S8_ROWS;
+    if (logit) logit += MHA_S8_ROWS;
+    else dot += MHA_S8_ROWS;
   }
   return 1;
 }
@@ -3045,15 +3050,15 @@ MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t 
   int            shift;
   const int16_t *s;
 #define mha__s8_e(s) (hidden && most - (s) > 255 ? 0 : table[most - (s)])
-  for (s = w; s != stop; s += MHA__S8_ROWS)
+  for (s = w; s != stop; s += MHA_S8_ROWS)
     if (*s > most) most = *s;
-  for (s = w; s != stop; s += MHA__S8_ROWS) {
+  for (s = w; s != stop; s += MHA_S8_ROWS) {
     sum += mha__s8_term(mha__s8_e(*s));
     all |= sum;
   }
   if (!mha__s8_normalise(row, sum, all)) return 0;
   r = row->r, shift = row->shift;
-  for (sum = 0; w != stop; w += MHA__S8_ROWS) {
+  for (sum = 0; w != stop; w += MHA_S8_ROWS) {
     const int32_t weight = mha__s8_weight(mha__s8_e(*w), r, shift);
     *w = (int16_t)weight;
     sum += (uint32_t)weight;
@@ -3065,7 +3070,7 @@ MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t 
 
 MHA__NOINLINE int mha__s8_weigh_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, size_t first,
                                      size_t n) {
-  const int16_t *stop = w + MHA__S8_ROWS * n;
+  const int16_t *stop = w + MHA_S8_ROWS * n;
   const int      hidden = mha__s8_hide(row, first, n, w, NULL);
   if (MHA__S8_FAST && !hidden) return mha__s8_softmax(row, table, w, stop, 0);
   return mha__s8_softmax(row, table, w, stop, 1);
@@ -3080,11 +3085,11 @@ MHA__NOINLINE void mha__s8_weigh_native(mha__s8_row *row, const mha_s8_consts *c
   size_t              j;
   mha__s8_hide(row, first, n, NULL, s);
   for (j = 0; j < n; j++)
-    if (s[MHA__S8_ROWS * j] > most) most = s[MHA__S8_ROWS * j];
+    if (s[MHA_S8_ROWS * j] > most) most = s[MHA_S8_ROWS * j];
   for (j = 0; j < n; j++) {
-    const int32_t score = s[MHA__S8_ROWS * j];
+    const int32_t score = s[MHA_S8_ROWS * j];
     const int32_t weight = score == MHA__S8_HIDDEN ? 0 : mha__s8_power((uint32_t)most - (uint32_t)score, &qk);
-    w[MHA__S8_ROWS * j] = (int16_t)weight;
+    w[MHA_S8_ROWS * j] = (int16_t)weight;
     sum += (uint32_t)weight;
   }
   row->sum = sum;
@@ -3092,7 +3097,7 @@ MHA__NOINLINE void mha__s8_weigh_native(mha__s8_row *row, const mha_s8_consts *c
 }
 
 static void mha__s8_no_weights(int16_t *w, size_t n) {
-  for (; n; n--, w += MHA__S8_ROWS) *w = 0;
+  for (; n; n--, w += MHA_S8_ROWS) *w = 0;
 }
 
 /* Native: sums of weights * v that need 64 bits, in pieces that need 32 */
@@ -3102,12 +3107,12 @@ static void mha__s8_mix_long(int64_t *total, int32_t *part, const int16_t *w, co
   for (k = 0; k < MHA__S8_SUMS; k++) total[k] = 0;
   for (j = 0; j < keys; j += some) {
     some = mha__min(MHA__S8_FLUSH, keys - j);
-    mha__s8_active()->mix(part, w + MHA__S8_ROWS * j, v + (ptrdiff_t)j * v_row, v_row, some, n);
+    mha__s8_active()->mix(part, w + MHA_S8_ROWS * j, v + (ptrdiff_t)j * v_row, v_row, some, n);
     for (k = 0; k < MHA__S8_SUMS; k++) total[k] += part[k];
   }
 }
 
-/* One row, or MHA__S8_ROWS that read the same keys under the same constants; 0 where a tflm sum reached 512.
+/* One row, or MHA_S8_ROWS that read the same keys under the same constants; 0 where a tflm sum reached 512.
    Scratch: sums, native scores, the queries, weights. */
 MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t rows, void *scratch, int mode) {
   const mha__s8_kernels *kernels = mha__s8_active();
@@ -3116,21 +3121,21 @@ MHA__INLINE int mha__s8_block(const mha__s8_call *a, mha__s8_row *row, size_t ro
   int64_t               *total = (int64_t *)(void *)((char *)scratch + (7 & (0 - (uintptr_t)scratch)));
   int32_t               *part = (int32_t *)(total + (native ? MHA__S8_SUMS : 0));
   int32_t               *s = part + (native ? MHA__S8_SUMS : 0); /* with room for a key more, see s8_dot */
-  int16_t               *q2 = (int16_t *)(s + (native ? MHA__S8_ROWS * (keys + 1) : MHA__S8_SUMS));
-  int16_t               *w = q2 + MHA__S8_ROWS * a->d->d_k;
+  int16_t               *q2 = (int16_t *)(s + (native ? MHA_S8_ROWS * (keys + 1) : MHA__S8_SUMS));
+  int16_t               *w = q2 + MHA_S8_ROWS * a->d->d_k;
   const signed char     *k = a->key + (ptrdiff_t)lo * a->k_row, *v = a->value + (ptrdiff_t)lo * a->v_row;
   size_t                 j, c, r, n, run = keys;
   int                    good = 1;
-  for (r = 0; r < MHA__S8_ROWS; r++)
+  for (r = 0; r < MHA_S8_ROWS; r++)
     row[r].r =
         kernels->expand(q2, row[r < rows ? r : 0].q, a->d->d_k, a->consts->q_zero, r) * a->consts->k_zero;
   for (j = 0; j < keys; j += n, k += (ptrdiff_t)n * a->k_row) {
     n = mha__min(MHA__S8_GROUP, keys - j);
-    kernels->dot(native ? s + MHA__S8_ROWS * j : part, q2, a->d->d_k, k, a->k_row, n);
+    kernels->dot(native ? s + MHA_S8_ROWS * j : part, q2, a->d->d_k, k, a->k_row, n);
     for (r = 0; r < rows && !native; r++)
-      mha__s8_logits(w + MHA__S8_ROWS * j + r, w + MHA__S8_ROWS * (j + n) + r, part + r, a->consts, row[r].r);
+      mha__s8_logits(w + MHA_S8_ROWS * j + r, w + MHA_S8_ROWS * (j + n) + r, part + r, a->consts, row[r].r);
   }
-  for (r = 0; r < MHA__S8_ROWS; r++) {
+  for (r = 0; r < MHA_S8_ROWS; r++) {
     int done = r < rows;
     if (done && native) mha__s8_weigh_native(&row[r], a->consts, w + r, s + r, lo, keys);
     else if (done) good &= done = mha__s8_weigh_tflm(&row[r], a->consts->exp_table, w + r, lo, keys);
@@ -3316,7 +3321,7 @@ static mha_status mha__s8_refuse(const mha_s8_desc *d, int mode, const void *scr
 MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t rows, void *scratch, int mode,
                                     int lean) {
   mha__s8_call a;
-  mha__s8_row  row[MHA__S8_ROWS];
+  mha__s8_row  row[MHA_S8_ROWS];
   size_t       h, i, n = d->q_heads * d->q_len;
   int          good = 1;
   if (first >= n) return MHA_OK;
@@ -3333,7 +3338,7 @@ MHA__INLINE mha_status mha__s8_rows(const mha_s8_desc *d, size_t first, size_t r
         i = 0, h++;
         if (h % a.group == 0 || d->consts_stride) break;
       }
-    } while (rows && n < MHA__S8_ROWS && !lean);
+    } while (rows && n < MHA_S8_ROWS && !lean);
     good &= lean ? mha__s8_lean_row(&a, row, mode) : mha__s8_block(&a, row, n, scratch, mode);
   }
   return good ? MHA_OK : MHA_WARN_SUM;
@@ -3665,7 +3670,7 @@ static int mha__force_isa(const char *name) {
 
 #ifdef MHA__S8_LANES
 
-#if MHA__S8_ROWS == 1 /* one row at a time, for the sake of size */
+#if MHA_S8_ROWS == 1 /* one row at a time, for the sake of size */
 
 MHA__NOINLINE int32_t MHA__FN(s8_expand)(int16_t *q2, const signed char *q, size_t n, int zero, size_t r) {
   int32_t sum = 0;
@@ -4029,7 +4034,7 @@ static const mha__s8_kernels MHA__FN(s8_kernels) = {
   MHA__S8_RUNS ? MHA__FN(s8_mix_small) : NULL,
   MHA__S8_RUNS ? MHA__FN(s8_run) : NULL
 };
-#endif /* MHA__S8_ROWS */
+#endif /* MHA_S8_ROWS */
 
 #undef mha__s8_total
 #undef mha__s8_zero

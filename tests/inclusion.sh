@@ -227,11 +227,12 @@ for v in -DMHA_NO_SIMD -DMHA_EXACT_FMA "-DMHA_NO_FMA -ffp-contract=off" "-DMHA_N
   try "$v"                                           runs $CC $C99 -O0 $I $v "$D/plain.c"
 done
 try "-DMHA_NO_S8"                                    runs $CC $C99 -O0 $I -DMHA_NO_S8 "$D/plain.c"
-for v in "" -DMHA_NO_SIMD -DMHA_S8_UNCHECKED; do
+for v in "" -DMHA_NO_SIMD -DMHA_S8_UNCHECKED -DMHA_S8_ROWS=1 "-DMHA_S8_ROWS=2 -Os"; do
   try "-DMHA_NO_FLOAT $v"                            runs $CC $C99 -O0 $I $v "$D/integers.c"
 done
 refuse "-DMHA_NO_FLOAT -DMHA_NO_S8: refused" "leave nothing" \
   $CC $C99 -DMHA_NO_S8 $I -c -o "$T/a.o" "$D/integers.c"
+refuse "-DMHA_S8_ROWS=3: refused" "must be 1 or 2" $CC $C99 -DMHA_S8_ROWS=3 $I -c -o "$T/a.o" "$D/integers.c"
 
 ## Fast-math: refused, unless asked for.  A compiler that does not say so cannot be refused.
 

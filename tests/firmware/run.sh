@@ -212,7 +212,7 @@ float_figures() {
 }
 
 s8_on_core() {
-  small=
+  small= some='81x8x32\|^stack-[a-z]* '
   [ $kind != avr ] || small=-DSMALL
   if object s8-O2 -O2 -DMHA_NO_FLOAT; then
     floatless -O2
@@ -226,8 +226,14 @@ s8_on_core() {
     for call in tflm native tflm_lean native_lean; do
       size_of $call -Os -DMHA_NO_FLOAT -DCALL_$(echo $call | tr '[:lower:]' '[:upper:]')
     done
-    [ $name != M4F ] || s8_counts Os- -Os '81x8x32\|^stack-[a-z]* '
+    case $name in M4F|M55) s8_counts Os- -Os "$some" ;; esac
   fi
+  case $name in M4F|M55)
+    if object s8-Os-2 -Os -DMHA_NO_FLOAT -DMHA_S8_ROWS=2; then
+      size_of tflm_2_rows -Os -DMHA_NO_FLOAT -DCALL_TFLM
+      s8_counts Os-2-rows- -Os "$some"
+    fi ;;
+  esac
   if object s8-core -Os -DMHA_NO_FLOAT -DMHA_S8_UNCHECKED; then
     size_of tflm_unchecked -Os -DMHA_NO_FLOAT -DCALL_TFLM
     size_of native_unchecked -Os -DMHA_NO_FLOAT -DCALL_NATIVE
@@ -271,13 +277,13 @@ table() {
       sub(/^ *[^ ]+ +[^ ]+ +[^ ]+ */, "", note)
       verdict = !(key in value) ? "MISSING" : value[key] + 0 <= $3 + 0 ? "ok" : "MISSED"
       if (verdict == "ok") good++; else bad++
-      printf "  %-9s %-22s %12s %12s  %-7s %s\n", $1, $2, value[key], $3, verdict, note
+      printf "  %-9s %-26s %10s %12s  %-7s %s\n", $1, $2, value[key], $3, verdict, note
     }
     END {
       for (k = 1; k <= n; k++) if (!(order[k] in gated)) {
         split(order[k], part)
         bad++
-        printf "  %-9s %-22s %12s %12s  NO GATE\n", part[1], part[2], value[order[k]], "-"
+        printf "  %-9s %-26s %10s %12s  NO GATE\n", part[1], part[2], value[order[k]], "-"
       }
       print good + 0, bad + 0 > "'"$D/verdicts"'"
     }' "$D/figures" $F/gates.txt
@@ -338,12 +344,12 @@ if [ "${1:-}" = gates ]; then
     /^#/ { next }
     FNR == NR { goal[$1 " " $2] = 1; next }
     !(($1 " " $2) in goal) {
-      printf "%-9s %-22s %10s\n", $1, $2, $3 ~ /\./ ? sprintf("%.2f", $3 * 1.03) : int($3 * 1.03 + 0.99)
+      printf "%-9s %-26s %10s\n", $1, $2, $3 ~ /\./ ? sprintf("%.2f", $3 * 1.03) : int($3 * 1.03 + 0.99)
     }' "$D/gates" "$D/figures" >> "$D/gates"
   cp "$D/gates" $F/gates.txt
 fi
 echo
-echo "  core      figure                     measured      at most"
+echo "  core      figure                       measured      at most"
 table
 read -r p f < "$D/verdicts"
 passed=$((passed + p)) failed=$((failed + f))
