@@ -17,7 +17,9 @@ WARN   ?= -Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdoub
 # The multiply-then-add numerics are tested bit for bit, so no compiler may fuse on its own.
 TEST_FLAGS = -std=c99 -ffp-contract=off $(WARN) $(CFLAGS)
 
-export CC CFLAGS WARN B SEED NAME
+TIMES  ?= 4
+
+export CC CFLAGS WARN B SEED NAME PYTHON TIMES
 
 HEADERS  = mha.h $(wildcard tests/*.h tests/tflm/*.h)
 SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/compose.c))
@@ -49,6 +51,9 @@ targets: ## WebAssembly under Node and wasmtime, AVX-512 in the emulator Bochs, 
 
 firmware: ## microcontrollers in emulators: hashes, instructions, stack and flash beside their gates
 	@sh tests/firmware/run.sh
+
+accuracy: $(PROGRAMS) $(B)/curves_fused $(B)/curves_muladd ## errors beside their bounds, with a plot; TIMES=20 more inputs
+	@sh tests/accuracy/run.sh
 
 bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help
 	$(B)/bench $(BENCH)
@@ -95,7 +100,7 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets firmware bench bench-compare bench-growth bench-peers \
+.PHONY: help run test examples inclusion targets firmware accuracy bench bench-compare bench-growth bench-peers \
         minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
@@ -116,6 +121,12 @@ $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags
 
 $(B)/stack: tests/stack.c mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) -o $@ tests/stack.c $(LDFLAGS) -pthread
+
+$(B)/curves_fused:  VARIANT = -DMHA_EXACT_FMA
+$(B)/curves_muladd: VARIANT = -DMHA_NO_FMA
+
+$(B)/curves_fused $(B)/curves_muladd: tests/accuracy/curves.c tests/peers/naive.c tests/oracle.h mha.h $(B)/flags
+	$(CC) $(TEST_FLAGS) $(VARIANT) -o $@ tests/accuracy/curves.c tests/peers/naive.c $(LDFLAGS) -lm
 
 $(B)/shared.so: tests/shared.c mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) -shared -fPIC -o $@ tests/shared.c $(LDFLAGS)

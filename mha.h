@@ -159,9 +159,13 @@
    sum|q'k| and sum|v| stay below 2^127, c and each q' are 0 or at least 2^-126, and each v_scale is 0 or at
    least 2^-100.  There is no bound in the logits alone: a dot product that cancels loses it.
 
-   Measured, as a share of the bound, worst of twenty classes of inputs (o / weights / LSE): 0.35 / 0.91 /
-   0.91 fused and 0.19 / 0.47 / 0.47 multiply then add, where every rounding of a dot product goes the same
-   way; 0.18 / 0.22 / 0.28 and 0.18 / 0.18 / 0.32 over the classes not made to reach it.
+   Measured, the worst share of the bound in o, weights, lse (make accuracy; it also draws how errors grow
+   with keys and logits beside those of the naive loop):
+
+                               float32, inputs   float32,      keys, values
+                               made to reach it  others        of f16        bf16          int8
+      hardware, software fma   .35 .91 .91       .18 .22 .25   .07 .08 .22   .06 .08 .23   .08 .09 .22
+      multiply then add        .19 .47 .47       .18 .17 .24   .06 .06 .20   .06 .07 .22   .07 .08 .21
 
 
    INTEGER ATTENTION   the mha_s8_ functions
@@ -238,8 +242,8 @@
       MHA_NO_S8             no integer attention (wherever you include)
       MHA_S8_UNCHECKED      integer attention trusts its arguments, for the sake of flash: call mha_s8_check
                             in a build of your own for the sizes that you have, and the run with this
-      MHA_S8_ROWS           [2, with -Os on microcontrollers 1] query rows that integer attention takes at once:
-                            2 is several times faster, 1 takes the least flash
+      MHA_S8_ROWS           [2, with -Os on microcontrollers 1] query rows that integer attention takes at
+                            once: 2 is several times faster, 1 takes the least flash
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
 
 
