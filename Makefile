@@ -55,6 +55,9 @@ firmware: ## microcontrollers in emulators: hashes, instructions, stack and flas
 accuracy: $(PROGRAMS) $(B)/curves_fused $(B)/curves_muladd ## errors beside their bounds, with a plot; TIMES=20 more inputs
 	@sh tests/accuracy/run.sh
 
+dist-check: ## is mha.h ready to be handed out: README's program beside it alone, with each compiler; versions
+	@sh tests/dist_check.sh
+
 bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help
 	$(B)/bench $(BENCH)
 
@@ -100,7 +103,7 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets firmware accuracy bench bench-compare bench-growth bench-peers \
+.PHONY: help run test examples inclusion targets firmware accuracy dist-check bench bench-compare bench-growth bench-peers \
         minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD

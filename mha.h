@@ -1,4 +1,4 @@
-/* mha.h - v0.3.0 - multi-head attention, one C header without dependencies - licence at the end
+/* mha.h - v0.4.0 - multi-head attention, one C header without dependencies - licence at the end
 
    CONTENTS (search for the headings)
 
@@ -258,11 +258,12 @@
 
    REVISIONS
 
+      0.4.0  2026-11-30  integer kernels for AVX2, NEON and Helium, MHA_S8_ROWS; the same bits
       0.3.0  2026-11-30  integer attention, microcontrollers
       0.2.0  2026-11-30  faster throughout, SIMD128 in WebAssembly; the same bits
       0.1.0  2026-11-29  first version
 */
-#if defined(MHA_VERSION) && MHA_VERSION != 300
+#if defined(MHA_VERSION) && MHA_VERSION != 400
 #  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
 #endif
 
@@ -275,8 +276,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MHA_VERSION        300 /* 0.3.0 = 0 * 10000 + 3 * 100 + 0 */
-#define MHA_VERSION_STRING "0.3.0"
+#define MHA_VERSION        400 /* 0.4.0 = 0 * 10000 + 4 * 100 + 0 */
+#define MHA_VERSION_STRING "0.4.0"
 #define MHA_NUMERICS       1   /* the order of roundings, see ARITHMETIC; another number, other bits */
 
 #ifndef MHADEF

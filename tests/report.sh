@@ -1,4 +1,5 @@
-# report.sh - for the test scripts to read in (. tests/report.sh): a line per check, and their counts at the end.
+# report.sh - for the test scripts to read in (. tests/report.sh): a line per check, and their counts at the end;
+# and what README.md shows.
 passed=0 failed=0 skipped=0
 
 ok()      { passed=$((passed + 1));   echo "  ok      $*"; }
@@ -12,6 +13,11 @@ gather() {
   if read -r p f s < "$3"; then
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   else failed "$1: no counts"; fi
+}
+
+# block LANGUAGE: the first ```LANGUAGE block of README.md
+block() {
+  awk -v start="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == start; next } inside' README.md
 }
 
 # The closing line; succeeds if nothing failed.

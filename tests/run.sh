@@ -78,11 +78,6 @@ run_integers() {
   esac
 }
 
-# block LANGUAGE: the first ```LANGUAGE block of README.md
-block() {
-  awk -v start="\`\`\`$1" '/^```/ { if (inside) exit; inside = $0 == start; next } inside' README.md
-}
-
 # same WHAT FILE FILE
 same() {
   if cmp -s "$2" "$3"; then ok "$1"; else
