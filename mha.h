@@ -240,8 +240,8 @@
                             -funsafe-math-optimizations: never use those.)
       MHA_NO_FLOAT          only integer attention, without a float or double anywhere (wherever you include)
       MHA_NO_S8             no integer attention (wherever you include)
-      MHA_S8_UNCHECKED      integer attention trusts its arguments, for the sake of flash: call mha_s8_check
-                            in a build of your own for the sizes that you have, and the run with this
+      MHA_S8_UNCHECKED      integer attention trusts its arguments, for the sake of flash: make every call of
+                            your program in a build without it first
       MHA_S8_ROWS           [2, with -Os on microcontrollers 1] query rows that integer attention takes at
                             once: 2 is several times faster, 1 takes the least flash
       MHA_TEST_HOOKS        adds mha__force_isa for the tests
@@ -296,18 +296,18 @@
 typedef enum {
   MHA_OK          = 0,
   MHA_WARN_SUM    = 1,   /* mha_s8_tflm: exponentials of a row added up to 512 or more */
-  MHA_ERR_NULL    = -1,  /* a required pointer is NULL: o, q, k, v or, for MHA_S8, a scale */
+  MHA_ERR_NULL    = -1,  /* a required pointer is NULL: o, q, k, v, a scale of MHA_S8, d, consts, exp_table */
   MHA_ERR_SHAPE   = -2,  /* a size that must be at least 1 is 0 */
   MHA_ERR_HEADS   = -3,  /* num_heads does not divide d_model, or kv_heads does not divide q_heads */
-  MHA_ERR_STRIDE  = -4,  /* a stride is negative, or rows of o coincide or interleave */
+  MHA_ERR_STRIDE  = -4,  /* a stride is negative, rows of o coincide or interleave, consts_stride exceeds 1 */
   MHA_ERR_RANGE   = -5,  /* sizes or strides overflow the address space, or positions leave +-PTRDIFF_MAX/4 */
-  MHA_ERR_VALUE   = -6,  /* scale or softcap is out of range, or a number to quantise is not finite */
-  MHA_ERR_FLAG    = -7,  /* an unknown bit in flags */
-  MHA_ERR_TYPE    = -8,  /* an unknown k_type or v_type */
+  MHA_ERR_VALUE   = -6,  /* scale, softcap, zero point out of range; a number not finite; exp_table empty */
+  MHA_ERR_FLAG    = -7,  /* an unknown bit in flags; often memory that was never zero-initialised */
+  MHA_ERR_TYPE    = -8,  /* an unknown k_type or v_type, or constants of the other mode or of none */
   MHA_ERR_OPTION  = -9,  /* an option that would be ignored or contradicts another one */
-  MHA_ERR_LENGTH  = -10, /* a kv_lens entry is larger than kv_len */
+  MHA_ERR_LENGTH  = -10, /* a kv_lens entry exceeds kv_len; kv_len or d_k, what consts were prepared for */
   MHA_ERR_PART    = -11, /* parts is 0, or part is not below parts */
-  MHA_ERR_WORK    = -12, /* memory of no use: NULL with a size, or shared memory that is too small */
+  MHA_ERR_WORK    = -12, /* a workspace is NULL but has a size; scratch, shared memory: NULL or too small */
   MHA_ERR_OVERLAP = -13, /* an output overlaps an input, another output or the workspace */
   MHA_ERR_ALIGN   = -14  /* a pointer is not aligned for its element type */
 } mha_status;
@@ -356,7 +356,7 @@ typedef struct { ptrdiff_t batch, head, row; } mha_strides; /* in elements, from
 /* Sizes are required, everything else may stay 0, which means what stands in [brackets].
    Options that would be ignored or contradict each other are errors (Errors, under SEMANTICS). */
 typedef struct mha_desc {
-  size_t batch, q_heads, q_len, kv_len, d_k; /* required; batch, q_len and kv_len may be 0 */
+  size_t batch, q_heads, q_len, kv_len, d_k; /* required; with batch or q_len 0 there is no row */
   size_t kv_heads; /* [q_heads] must divide q_heads; query head h reads kv head h / (q_heads / kv_heads) */
   size_t d_v;      /* [d_k] channels of a value and of an output row */
 
@@ -516,8 +516,14 @@ typedef struct mha_s8_desc {
    scratch  at least MHA_S8_SCRATCH_BYTES of any alignment; neither it nor o may overlap anything else
 
    mha_s8_tflm takes constants of mode MHA_S8_TFLM, mha_s8_native those of MHA_S8_NATIVE.  The lean ones need
-   no scratch: they compute each logit two or more times and give the same bytes.  What is not called is not
-   linked, where the linker drops unused functions. */
+   no scratch: they compute each logit anew for every use, which takes 2 to 12 times as long, the longer the
+   wider the heads, and give the same bytes.  What is not called is not linked, where the linker drops unused
+   functions.
+
+   MHA_ERR_TYPE for constants of the other mode, MHA_ERR_LENGTH where kv_len or d_k exceeds what they are good
+   for, MHA_ERR_WORK for scratch that is NULL or too small, MHA_ERR_VALUE for an exp_table that was never
+   filled; as for mha_attend: NULL, SHAPE, HEADS, STRIDE, RANGE, FLAG, OPTION, OVERLAP.  q_len 0, or a
+   first_row beyond the last row, is MHA_OK and writes nothing. */
 MHADEF mha_status mha_s8_tflm(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
                               size_t scratch_bytes);
 MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t rows, void *scratch,
@@ -525,7 +531,8 @@ MHADEF mha_status mha_s8_native(const mha_s8_desc *d, size_t first_row, size_t r
 MHADEF mha_status mha_s8_tflm_lean(const mha_s8_desc *d, size_t first_row, size_t rows);
 MHADEF mha_status mha_s8_native_lean(const mha_s8_desc *d, size_t first_row, size_t rows);
 
-/* What the calls above refuse in d.  Does nothing else. */
+/* What the calls above refuse in d, whatever the scratch and for constants of either mode.  Does nothing
+   else. */
 MHADEF mha_status mha_s8_check(const mha_s8_desc *d);
 
 /* Bytes of scratch for up to kv_len keys: two rows of scores and two of queries.  A constant expression:
@@ -566,7 +573,8 @@ typedef struct mha_s8_quant {
    MHA_ERR_VALUE for a scale that is no positive number, a zero point or a ratio of scales out of range;
    MHA_ERR_RANGE where d_k or kv_len could make a sum overflow: d_k <= 33,025 is always in range (more, up to
    131,071, with zero points near 0), kv_len <= 65,535, and, for factors q.scale * k.scale / logits.scale of
-   1/2 and more, d_k so small that the product fits 31 bits. */
+   1/2 and more, d_k so small that the product fits 31 bits; MHA_ERR_OPTION for fields of the other mode that
+   are not 0. */
 MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, const mha_s8_quant *quant);
 
 /* out[k] = x[k] / scale + zero, to the nearest code, halves away from zero (before zero is added). */
@@ -808,15 +816,18 @@ MHADEF const char *mha_strerror(mha_status status) {
     case MHA_ERR_NULL: return "a required pointer is NULL";
     case MHA_ERR_SHAPE: return "a size that must be at least 1 is 0";
     case MHA_ERR_HEADS: return "num_heads must divide d_model, and kv_heads must divide q_heads";
-    case MHA_ERR_STRIDE: return "a stride is negative, or rows of the output coincide or interleave";
+    case MHA_ERR_STRIDE:
+      return "a stride is negative, rows of the output coincide or interleave, or consts_stride exceeds 1";
     case MHA_ERR_RANGE: return "sizes, strides or positions are too large";
-    case MHA_ERR_VALUE: return "a scale or soft cap is out of range, or a number to quantise is not finite";
-    case MHA_ERR_FLAG: return "an unknown flag";
-    case MHA_ERR_TYPE: return "an unknown storage type";
+    case MHA_ERR_VALUE:
+      return "a scale, soft cap or zero point is out of range, a number is not finite, or exp_table is empty";
+    case MHA_ERR_FLAG: return "an unknown flag: was the descriptor zero-initialised?";
+    case MHA_ERR_TYPE: return "an unknown storage type, or constants of the other mode";
     case MHA_ERR_OPTION: return "an option that would be ignored or that contradicts another";
-    case MHA_ERR_LENGTH: return "a length in kv_lens exceeds kv_len";
+    case MHA_ERR_LENGTH:
+      return "a length exceeds kv_len, or kv_len or d_k what the constants were prepared for";
     case MHA_ERR_PART: return "part must be below parts";
-    case MHA_ERR_WORK: return "a workspace is NULL but has a size, or shared memory is too small";
+    case MHA_ERR_WORK: return "a workspace, scratch or shared memory is NULL or too small";
     case MHA_ERR_OVERLAP: return "an output overlaps an input, another output or the workspace";
     case MHA_ERR_ALIGN: return "a pointer is not aligned for its element type";
   }
@@ -2096,6 +2107,7 @@ static void mha__begin_row(const mha__tile *t, mha__row *r, size_t h, size_t i) 
   r->m = -MHA__FLT_MAX;
   r->l = 0.0f;
   r->sees = r->normal = 0;
+  r->e = 0.0f; /* read, though not used, in rows that see nothing */
 }
 
 /* Rows first .. first + n - 1 of each of so many kv heads, counted as query row * group + head in the group,
@@ -3262,6 +3274,7 @@ static mha_status mha__s8_check_consts(const mha_s8_desc *d) {
     if (consts->mode != MHA_S8_TFLM && consts->mode != MHA_S8_NATIVE) return MHA_ERR_TYPE;
     if (consts->mode != d->consts->mode) return MHA_ERR_TYPE;
     if (consts->mode == MHA_S8_TFLM && !consts->exp_table) return MHA_ERR_NULL;
+    if (consts->mode == MHA_S8_TFLM && !consts->exp_table[0]) return MHA_ERR_VALUE; /* never filled */
     if (d->d_k > consts->max_d_k || d->kv_len > consts->max_kv_len) return MHA_ERR_LENGTH;
   }
   return MHA_OK;

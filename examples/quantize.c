@@ -44,7 +44,7 @@ static const char usage[] =
   "  name=attention           what the constants are to be called\n"
   "  table=flash              tflm: the softmax's table of 1 KB; =ram leaves it to be filled at the start\n"
   "\n"
-  "  head   what follows holds for the next head, all else stays: for consts_stride 1\n";
+  "  head   what follows holds for the next query head, all else stays: for consts_stride 1\n";
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "quantize: %s: %s\n", what, why);
@@ -228,50 +228,109 @@ static void print_source(const char *name, int count, int in_ram, int argc, char
          mode_name(last->mode), (unsigned long)kv_len, (unsigned long)d_k);
 }
 
-int main(int argc, char **argv) {
-  const char *name = "attention", *value;
-  int         count = 1, in_ram = 0, n, good;
-  for (n = 1; n < argc; n++) {
-    head_type    *h = &heads[count - 1];
-    mha_s8_quant *z = &h->quant;
-    const int     native = z->mode == MHA_S8_NATIVE;
-    const size_t  key = strcspn(argv[n], "=") + 1;
-#define IS(text) (key == sizeof(text) - 1 && strncmp(argv[n], text, key) == 0)
-    if (n == 1) {
-      if (strcmp(argv[n], "tflm") == 0) z->mode = MHA_S8_TFLM;
-      else if (strcmp(argv[n], "native") == 0) z->mode = MHA_S8_NATIVE;
-      else break;
-      continue;
-    }
-    if (strcmp(argv[n], "head") == 0) {
-      if (count == HEADS) return fail(argv[n], "too many");
-      heads[count++] = *h;
-      continue;
-    }
-    value = argv[n] + key;
-    if      (IS("d_k="))    good = read_size(&z->d_k, value);
-    else if (IS("kv_len=")) good = read_size(&z->kv_len, value);
-    else if (IS("q="))      good = read_affine(&z->q, value);
-    else if (IS("k="))      good = read_affine(&z->k, value);
-    else if (IS("v="))      good = read_affine(&z->v, value);
-    else if (IS("o="))      good = read_affine(&z->o, value);
-    else if (IS("scale="))  good = native && read_scale(&z->scale, value);
-    else if (IS("logits=")) good = !native && read_affine(&z->logits, value);
-    else if (IS("beta="))   good = !native && read_scale(&z->scale, value);
-    else if (IS("mul="))    good = !native && read_affine(&h->product, value);
-    else if (IS("scalar=")) good = !native && read_scalar(h, value);
-    else if (IS("name="))   good = is_name(name = value);
-    else if (IS("table="))  good = !native && read_place(&in_ram, value);
-    else return fail(argv[n], "unknown; without arguments quantize says what there is");
-#undef IS
-    if (!good) return fail(argv[n], "what is behind = does not fit; without arguments quantize says what");
+/* ---- The command line ---- */
+
+typedef enum { Q, K, V, O, D_K, KV_LEN, SCALE, LOGITS, BETA, MUL, SCALAR, NAME, TABLE, OPTIONS } option;
+
+typedef struct {
+  const char *name;
+  int         mode, needed; /* 0: of both modes; needed where the mode fits */
+  const char *wants;        /* what stands behind = */
+} option_form;
+
+static const char affine_form[] = "it wants SCALE,ZERO with SCALE > 0, -128 <= ZERO <= 127";
+static const char scale_form[] = "it wants a number > 0";
+static const char size_form[] = "it wants a whole number from 1 to 1000000";
+
+static const option_form forms[OPTIONS] = {
+  { "q=", 0, 1, affine_form },
+  { "k=", 0, 1, affine_form },
+  { "v=", 0, 1, affine_form },
+  { "o=", 0, 1, affine_form },
+  { "d_k=", 0, 1, size_form },
+  { "kv_len=", 0, 1, size_form },
+  { "scale=", MHA_S8_NATIVE, 0, scale_form },
+  { "logits=", MHA_S8_TFLM, 1, affine_form },
+  { "beta=", MHA_S8_TFLM, 0, scale_form },
+  { "mul=", MHA_S8_TFLM, 0, affine_form },
+  { "scalar=", MHA_S8_TFLM, 0, "it wants SCALE,CODE,ZERO with SCALE > 0, both others in -128 .. 127" },
+  { "name=", 0, 0, "it wants a name that C allows, of at most 40 characters" },
+  { "table=", MHA_S8_TFLM, 0, "it wants flash or ram" }
+};
+
+static option find_option(const char *argument) {
+  int x = 0;
+  while (x < OPTIONS && strncmp(argument, forms[x].name, strlen(forms[x].name)) != 0) x++;
+  return (option)x;
+}
+
+/* An option of one head */
+static int take_option(head_type *h, option x, const char *value) {
+  mha_s8_quant *z = &h->quant;
+  switch (x) {
+    case Q:      return read_affine(&z->q, value);
+    case K:      return read_affine(&z->k, value);
+    case V:      return read_affine(&z->v, value);
+    case O:      return read_affine(&z->o, value);
+    case D_K:    return read_size(&z->d_k, value);
+    case KV_LEN: return read_size(&z->kv_len, value);
+    case SCALE:
+    case BETA:   return read_scale(&z->scale, value);
+    case LOGITS: return read_affine(&z->logits, value);
+    case MUL:    return read_affine(&h->product, value);
+    case SCALAR: return read_scalar(h, value);
+    default:     return 0;
   }
-  if (n < argc || argc < 2) {
+}
+
+/* What the command line says beside the heads */
+typedef struct {
+  const char *name;
+  int         in_ram, count; /* count: heads */
+} settings;
+
+/* From argument 2 on, the first being the mode; given: a bit for each option that this head has */
+static int read_arguments(settings *all, int argc, char **argv) {
+  const int mode = heads[0].quant.mode;
+  unsigned  given = 0, of_head = 0;
+  int       n, x, good;
+  for (n = 2; n < argc; n++) {
+    if (strcmp(argv[n], "head") == 0) {
+      if (all->count == HEADS) return fail(argv[n], "too many");
+      heads[all->count] = heads[all->count - 1];
+      all->count++;
+      of_head = 0;
+      continue;
+    }
+    x = (int)find_option(argv[n]);
+    if (x == OPTIONS) return fail(argv[n], "unknown; without arguments quantize says what there is");
+    if (forms[x].mode && forms[x].mode != mode)
+      return fail(argv[n], mode == MHA_S8_TFLM ? "only for native" : "only for tflm");
+    if (x == NAME) good = is_name(all->name = argv[n] + strlen(forms[x].name));
+    else if (x == TABLE) good = read_place(&all->in_ram, argv[n] + strlen(forms[x].name));
+    else good = take_option(&heads[all->count - 1], (option)x, argv[n] + strlen(forms[x].name));
+    if (!good) return fail(argv[n], forms[x].wants);
+    if (of_head & 1u << x) return fail(argv[n], "a second time for the same head");
+    given |= 1u << x, of_head |= 1u << x;
+  }
+  for (x = 0; x < OPTIONS; x++)
+    if (forms[x].needed && (!forms[x].mode || forms[x].mode == mode) && !(given & 1u << x))
+      return fail(forms[x].name, "missing");
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  settings all = { "attention", 0, 1 };
+  int      n;
+  if (argc > 1 && strcmp(argv[1], "tflm") == 0) heads[0].quant.mode = MHA_S8_TFLM;
+  else if (argc > 1 && strcmp(argv[1], "native") == 0) heads[0].quant.mode = MHA_S8_NATIVE;
+  else {
     fputs(usage, stderr);
     return 2;
   }
-  for (n = 0; n < count; n++)
+  if (read_arguments(&all, argc, argv)) return 1;
+  for (n = 0; n < all.count; n++)
     if (prepare(&heads[n])) return 1;
-  print_source(name, count, in_ram, argc, argv);
+  print_source(all.name, all.count, all.in_ram, argc, argv);
   return fflush(stdout) == 0 ? 0 : fail("standard output", "cannot be written");
 }

@@ -68,12 +68,15 @@ refuse() { # refuse STATUS PART-OF-MESSAGE ARGUMENTS...
 }
 refuse 2 "^usage: quantize"
 refuse 2 "^usage: quantize" other $common
-refuse 1 "at least 1 is 0"  native
-refuse 1 "out of range"     native d_k=32 kv_len=81 q=0.02,3
-refuse 1 "out of range"     tflm $common
-refuse 1 "too large" native $common d_k=130000
-refuse 1 "^quantize: logits=0.1,0: what" native $common logits=0.1,0
-refuse 1 "^quantize: scale=2: what" $tflm scale=2
+for name in d_k kv_len q k v o logits; do
+  refuse 1 "^quantize: $name=: missing" $(echo "$tflm" | sed "s/ $name=[^ ]*//")
+done
+refuse 1 "out of range"     native $common scale=1e30
+refuse 1 "too large"        native $common head d_k=130000
+refuse 1 "a second time"    native $common head q=0.1,0 q=0.1,0
+refuse 1 "a second time"    $tflm table=ram table=ram
+refuse 1 "^quantize: logits=0.1,0: only for tflm" native $common logits=0.1,0
+refuse 1 "^quantize: scale=2: only for native" $tflm scale=2
 refuse 1 "one needs the other" $tflm mul=0.1,0
 refuse 1 "one needs the other" $tflm scalar=0.1,0,0
 refuse 1 "too small"        $tflm mul=1e-9,0 scalar=1,0,0
@@ -82,10 +85,10 @@ refuse 1 "unknown"          native $common q
 refuse 1 "too many"         native $common $(awk 'BEGIN { while (n++ < 64) print "head" }')
 for bad in q= q=1 q=1, q=,1 q=0,1 q=-1,1 q=nan,1 q=1,128 q=1,-129 q=1,2x q=1,2,3 d_k=0 d_k=-1 d_k=2x \
   kv_len= scale=0 name= name=1 "name=a b" "name=*/" ; do
-  refuse 1 "^quantize: $(printf %s "$bad" | sed 's/\*/\\*/g'): what" native $common "$bad"
+  refuse 1 "^quantize: $(printf %s "$bad" | sed 's/\*/\\*/g'): it wants" native $common "$bad"
 done
 for bad in beta=-1 table=disk mul=1 scalar=1,2 scalar=1,200,3; do
-  refuse 1 "^quantize: $bad: what" $tflm "$bad"
+  refuse 1 "^quantize: $bad: it wants" $tflm "$bad"
 done
 [ $failed -gt 0 ] || ok "$refused kinds of bad arguments are refused, each with a message"
 total

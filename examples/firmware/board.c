@@ -31,8 +31,8 @@ static void end(int status) {
 
 /* ---- What a compiler may call even if nobody wrote it; leave them out beside a C library ---- */
 
-/* volatile: lest they are recognised as what they are, and call themselves */
-void *memcpy(void *to, const void *from, size_t n);
+/* volatile: lest they are recognised as what they are, and call themselves; used: lest -flto drops them */
+__attribute__((used)) void *memcpy(void *to, const void *from, size_t n);
 void *memcpy(void *to, const void *from, size_t n) {
   volatile unsigned char *t = (volatile unsigned char *)to;
   const unsigned char    *f = (const unsigned char *)from;
@@ -40,7 +40,7 @@ void *memcpy(void *to, const void *from, size_t n) {
   return to;
 }
 
-void *memset(void *to, int byte, size_t n);
+__attribute__((used)) void *memset(void *to, int byte, size_t n);
 void *memset(void *to, int byte, size_t n) {
   volatile unsigned char *t = (volatile unsigned char *)to;
   for (; n; n--) *t++ = (unsigned char)byte;
@@ -76,6 +76,10 @@ void reset(void);
 void reset(void) {
   const uint32_t    *from = data_in_flash;
   volatile uint32_t *to;
+#ifdef __ARM_FP /* -mfloat-abi=hard or softfp: the FPU is off until CPACR says otherwise */
+  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20;
+  __asm__ volatile("dsb\n isb");
+#endif
   for (to = data_start; to < data_end;) *to++ = *from++;
   for (to = bss_start; to < bss_end;) *to++ = 0;
   /* Paint the stack below this function's frame, so as to see later how deep it went. */
@@ -88,10 +92,15 @@ void reset(void) {
   }
 }
 
-static void fault(void) {
-  put("fault\n");
+void fault(void);
+__attribute__((used)) void fault(void) {
+  put("fault, perhaps for want of stack\n");
   end(4);
 }
+
+/* The stack lies at the beginning of RAM, so that one too small faults instead of overwriting data.  The
+   handler then begins at its top again, as the first vector has it. */
+__attribute__((naked)) static void on_fault(void) { __asm__("movs r0, #0\n ldr sp, [r0]\n b fault"); }
 
 /* Initial stack pointer, reset, then NMI and the faults; interrupts would follow from entry 16 on. */
 typedef union {
@@ -101,6 +110,6 @@ typedef union {
 
 extern const vector vectors[16];
 __attribute__((section(".vectors"), used)) const vector vectors[16] = {
-  { stack_top }, { .handler = reset }, { .handler = fault }, { .handler = fault }, { .handler = fault },
-  { .handler = fault }, { .handler = fault }
+  { stack_top },           { .handler = reset },    { .handler = on_fault }, { .handler = on_fault },
+  { .handler = on_fault }, { .handler = on_fault }, { .handler = on_fault }
 };
