@@ -26,7 +26,7 @@ SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/compose
 OBJECTS  = $(SOURCES:tests/%.c=$(B)/%.o)
 PROGRAMS = $(B)/test_mha $(B)/test_exact $(B)/test_muladd
 EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_cache $(B)/threads \
-           $(B)/freestanding $(B)/quantize $(B)/heatmap
+           $(B)/freestanding $(B)/calibrate $(B)/quantize $(B)/heatmap
 
 ## What to call
 

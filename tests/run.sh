@@ -149,6 +149,7 @@ run_examples() {
   example threads "0 of 131072 outputs differ"
   if [ -z "$freestanding" ]; then skipped "freestanding: for Linux on x86-64 and aarch64, without sanitizers"
   else example freestanding "3.679 4.679 5.679 6.679"; fi
+  example calibrate "both modes within 3 steps of the output"
   run_quantize
   run_firmware
   example heatmap "every difference is below" examples/minilm.txt "$B/attention.svg"
@@ -191,7 +192,7 @@ stack=stack freestanding=freestanding shared=shared.so
 case $(uname -s)-$(uname -m) in Linux-x86_64|Linux-aarch64) ;; *) freestanding= ;; esac
 [ "${1:-}" = examples ] || export QUICK=-O1 # the examples compile in half the time, and work as well
 case ${CFLAGS:-} in *-fsanitize*) stack= freestanding= shared= ;; esac
-examples="hello causal kv_cache gqa padded int8_cache threads $freestanding quantize heatmap"
+examples="hello causal kv_cache gqa padded int8_cache threads $freestanding calibrate quantize heatmap"
 mkdir -p "$B"
 
 if [ "${1:-}" = examples ]; then

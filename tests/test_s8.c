@@ -977,7 +977,8 @@ static void refuses(const problem *p, mha_status want, const char *what) {
 }
 
 static void s8_check_desc(void) {
-  size_t m, n;
+  static const int32_t empty_table[256] = { 0 };
+  size_t               m, n;
   for (m = 0; m < 2; m++) {
     problem       *p = problem_plain(modes[m], 4 * 3, 2 * 5, 8, 6), fine;
     mha_s8_desc   *d = &p->d;
@@ -1055,6 +1056,7 @@ static void s8_check_desc(void) {
     REFUSES(p->consts[0].mode = 0, MHA_ERR_TYPE);
     REFUSES(p->consts[0].mode = 3, MHA_ERR_TYPE);
     if (tflm) REFUSES(p->consts[0].exp_table = NULL, MHA_ERR_NULL);
+    if (tflm) REFUSES(p->consts[0].exp_table = empty_table, MHA_ERR_VALUE);
     REFUSES((d->consts_stride = 1, p->consts[3].mode = (int16_t)(3 - modes[m])), MHA_ERR_TYPE);
     REFUSES((d->consts_stride = 1, p->consts[3].max_d_k = 7), MHA_ERR_LENGTH);
     REFUSES((d->consts_stride = 1, p->consts[3].max_kv_len = 4), MHA_ERR_LENGTH);

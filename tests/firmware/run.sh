@@ -219,6 +219,9 @@ s8_on_core() {
     program s8_hash "$map" -O2 -DMHA_NO_FLOAT $F/s8_hash.c -I$F "$D/s8_consts.c" "$object" &&
       emulate $machine && same "int8" s8_hash
     s8_counts "" -O2
+    size_of nothing -O2 -DMHA_NO_FLOAT
+    size_of tflm_O2 -O2 -DMHA_NO_FLOAT -DCALL_TFLM
+    size_of native_O2 -O2 -DMHA_NO_FLOAT -DCALL_NATIVE
   fi
   if object s8-Os -Os -DMHA_NO_FLOAT; then
     floatless -Os

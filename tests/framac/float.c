@@ -1,6 +1,7 @@
 /* float.c - calls of the float core whose data may be any floats, NaN and infinities included, for Frama-C's
-   EVA to prove free of run-time errors.  PART 1: level 1; 2: mha_attend, causal; 3: with a mask, slopes, sinks, soft
-   cap, weights and LSE too.  (Where the data decides what is visible, ranges are too coarse: no bias, one mask.) */
+   EVA to prove free of run-time errors.  PART 1: level 1; 2: mha_attend, causal; 3: with a mask, slopes,
+   sinks, soft cap, weights and LSE too.  (Where the data decides what is visible ranges are too coarse, so no
+   bias, and one mask.) */
 #include "__fc_builtin.h"
 
 #define MHA_IMPLEMENTATION

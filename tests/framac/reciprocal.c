@@ -1,5 +1,5 @@
 /* reciprocal.c - what EVA cannot prove about mha__s8_reciprocal, by trying all of its 2^31 arguments: compiled
-   with -fsanitize=undefined it says whether an integer overflows, and here whether the result is right. */
+   with -fsanitize=undefined it says whether an integer overflows, and itself whether the result is right. */
 #include <stdio.h>
 
 #define MHA_STATIC
