@@ -2952,12 +2952,12 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
   row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
   a->key = row->q, a->value = row->o; /* anything but NULL, to which not even 0 may be added */
+  row->mask = NULL;
   if (d->kv_len) {
     a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
     a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
+    if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
   }
-  row->mask = NULL;
-  if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
   row->sum = 0;
 }
 
@@ -3235,7 +3235,7 @@ static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t chan
 
 /* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
 static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
-  if (!heads || !len) return 0;
+  if (!len || !channels) return 0;
   return mha__plus(channels,
                    mha__plus(mha__times(heads - 1, (size_t)s.head), mha__times(len - 1, (size_t)s.row)));
 }

@@ -1073,6 +1073,7 @@ static void s8_check_desc(void) {
     /* lengths of 0 need no memory */
     REFUSES((d->q_len = 0, d->o = NULL, d->q = NULL, d->mask = NULL), MHA_OK);
     REFUSES((d->kv_len = 0, d->k = NULL, d->v = NULL, d->mask = NULL), MHA_OK);
+    REFUSES((d->kv_len = 0, d->mask = (unsigned char *)p->o, d->mask_stride.row = PTRDIFF_MAX), MHA_OK);
 #undef REFUSES
     /* scratch, and constants of the other mode */
     *p = fine;
