@@ -1,5 +1,5 @@
 /* check.h - what every test file shares: checks that count and report, seeded random numbers, guarded memory.
-   Defined in test_mha.c, which also holds the list of groups. */
+   Defined in check.c but for check_that: what a failure does is up to the program. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -16,15 +16,25 @@ extern const group cases_groups[], errors_groups[], helpers_groups[];
 extern const group s8_groups[], random_groups[], edges_groups[], identity_groups[], accuracy_groups[];
 
 /* CHECK(condition, printf arguments that say what was got and wanted).  A failure prints file, line, seed and
-   the message, at most ten per group, and fails the run. */
-#define CHECK(ok, ...) check_that((ok) != 0, __FILE__, __LINE__, __VA_ARGS__)
+   the message, at most ten per group, and fails the run.  The arguments are evaluated only then. */
+#define CHECK(ok, ...) \
+  ((ok) ? check_that(1, __FILE__, __LINE__, "ok") : check_that(0, __FILE__, __LINE__, __VA_ARGS__))
 int check_that(int ok, const char *file, int line, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 4, 5)))
 #endif
     ; /* returns ok */
 
+/* Random numbers: from bytes, two for each, as long as there are any, then by splitmix64. */
+typedef struct {
+  uint64_t             state;
+  const unsigned char *bytes;
+  size_t               left;
+} rng_source;
+uint64_t rng_next(rng_source *r);
+
 /* The generator starts anew from the seed in every group: a group alone repeats what it did in a full run. */
+void     rng_start(uint64_t seed, const unsigned char *bytes, size_t n);
 uint64_t rng(void);
 size_t   rng_below(size_t n);                 /* 0 .. n - 1 */
 size_t   rng_between(size_t low, size_t high); /* low .. high, both included */
