@@ -3583,8 +3583,9 @@ static void mha__s8_include_rows(mha__s8_span *span, const float *x, size_t at, 
 }
 
 /* The products of all query rows and keys of a head */
-static void mha__s8_include_dots(mha__s8_span *span, const float *q, size_t q_at, ptrdiff_t q_row, size_t rows,
-                                 const float *k, size_t k_at, ptrdiff_t k_row, size_t keys, size_t d_k) {
+static void mha__s8_include_dots(mha__s8_span *span, const float *q, size_t q_at, ptrdiff_t q_row,
+                                 size_t rows, const float *k, size_t k_at, ptrdiff_t k_row, size_t keys,
+                                 size_t d_k) {
   size_t i, j, c;
   for (i = 0; i < rows; i++)
     for (j = 0; j < keys; j++) {

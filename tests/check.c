@@ -11,6 +11,10 @@
 #  if __has_feature(address_sanitizer)
 #    define ADDRESS_SANITIZER
 #  endif
+#  if __has_feature(memory_sanitizer)
+#    include <sanitizer/msan_interface.h>
+#    define MEMORY_SANITIZER
+#  endif
 #elif defined(__SANITIZE_ADDRESS__)
 #  define ADDRESS_SANITIZER
 #endif
@@ -87,6 +91,14 @@ void *guard_new(size_t bytes, size_t shift) {
   memset(p + bytes, MARK, GUARD);
   ASAN_POISON_MEMORY_REGION(p - GUARD, GUARD);
   ASAN_POISON_MEMORY_REGION(p + bytes, GUARD);
+  return p;
+}
+
+void *guard_new_unset(size_t bytes, size_t shift) {
+  void *p = guard_new(bytes, shift);
+#ifdef MEMORY_SANITIZER
+  __msan_poison(p, bytes);
+#endif
   return p;
 }
 

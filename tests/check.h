@@ -43,8 +43,10 @@ float    rng_float(float low, float high);
 float    rng_normal(void);                    /* about N(0, 1): a sum of twelve uniforms */
 
 /* Memory with 64 marked bytes before and behind it.  `shift` is added to an address that is a multiple of 64.
-   Filled with 0xA5.  guard_free checks the marks (a failed CHECK names `what`) and frees. */
+   Filled with 0xA5; "unset" if MemorySanitizer shall object to all use of that.  guard_free checks the marks
+   (a failed CHECK names `what`) and frees. */
 void *guard_new(size_t bytes, size_t shift);
+void *guard_new_unset(size_t bytes, size_t shift);
 void  guard_check(const void *p, const char *what);
 void  guard_free(void *p, const char *what);
 

@@ -31,7 +31,7 @@ static mha_status attend_rows(const mha_s8_desc *d, size_t first, size_t rows, i
   void      *scratch;
   mha_status status;
   if (lean) return attend_lean(d, first, rows);
-  scratch = guard_new(bytes, rng_below(9));
+  scratch = guard_new_unset(bytes, rng_below(9));
   status = attend_fast(d, first, rows, scratch, bytes);
   guard_free(scratch, "the scratch");
   return status;

@@ -1,9 +1,9 @@
 /* hostile.c - a fuzz harness: every public function with arguments that nobody should give it.
 
-   All memory is one arena.  Calls start from sound ones whose arrays lie in it one behind the other; then a few
-   fields become anything.  A second opinion on the rules of the interface says what must come of it: an error,
-   after which no byte of the arena has changed, or success, after which none has but those of the outputs.
-   Where a call would be sound, had the arena been larger, it is not made. */
+   All memory is one arena.  Calls start from sound ones whose arrays lie in it one behind the other; then a
+   few fields become anything.  A second opinion on the rules of the interface says what must come of it: an
+   error, after which no byte of the arena has changed, or success, after which none has but those of the
+   outputs.  Where a call would be sound, had the arena been larger, it is not made. */
 #include "fuzz.h"
 
 #include <float.h>
@@ -23,8 +23,8 @@ static union {
 /* ---- Anything ---- */
 
 static size_t any_size(void) {
-  static const size_t often[] = { 0, 1, 2, 3, SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 4, SIZE_MAX / 8, SIZE_MAX / 16,
-                                  (size_t)1 << 31, (size_t)1 << 32, 65535, 131071, 512 };
+  static const size_t often[] = { 0, 1, 2, 3, SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 4, SIZE_MAX / 8,
+                                  SIZE_MAX / 16, (size_t)1 << 31, (size_t)1 << 32, 65535, 131071, 512 };
   size_t n = often[rng_below(sizeof often / sizeof often[0])];
   if (rng_chance(30)) return rng_below(40);
   if (rng_chance(20)) return (size_t)rng() >> rng_below(64);
@@ -132,11 +132,12 @@ static wide extent(mha_strides s, size_t batch, size_t heads, size_t len, size_t
     return 0;
   }
   if (!batch || !heads || !len || !channels) return 0;
-  return (wide)(batch - 1) * (wide)s.batch + (wide)(heads - 1) * (wide)s.head + (wide)(len - 1) * (wide)s.row +
-         (wide)channels;
+  return (wide)(batch - 1) * (wide)s.batch + (wide)(heads - 1) * (wide)s.head +
+         (wide)(len - 1) * (wide)s.row + (wide)channels;
 }
 /* The same where no stride at all means packed rows, `room` of them in each member of the batch. */
-static wide extent_or_packed(mha_strides s, size_t batch, size_t heads, size_t len, size_t channels, size_t room) {
+static wide extent_or_packed(mha_strides s, size_t batch, size_t heads, size_t len, size_t channels,
+                             size_t room) {
   if (s.batch || s.head || s.row) return extent(s, batch, heads, len, channels);
   if (!batch || !heads || !len || !channels) return 0;
   return ((wide)(batch - 1) * (wide)room + (wide)len) * (wide)heads * (wide)channels;
@@ -361,8 +362,8 @@ static size_t opinion_on_places(const mha_desc *d) {
 }
 
 /* A tensor of required strides or, `room` > 0, of ones that may be packed.  An optional one may be NULL. */
-static void opinion_on_tensor(const void *p, int required, mha_strides s, size_t room, size_t batch, size_t heads,
-                              size_t len, size_t channels, size_t bytes, int output) {
+static void opinion_on_tensor(const void *p, int required, mha_strides s, size_t room, size_t batch,
+                              size_t heads, size_t len, size_t channels, size_t bytes, int output) {
   const int empty = !batch || !heads || !len || !channels;
   wide      n;
   if (!p && (empty || !required)) return;
@@ -373,6 +374,7 @@ static void opinion_on_tensor(const void *p, int required, mha_strides s, size_t
 /* Sets *work to about how many multiply-adds the call takes. */
 static void opinion_on_desc(const mha_desc *d, wide *work, int *in_place) {
   static const size_t bytes[] = { 4, 2, 2, 1 };
+  const int           k_s8 = d->k_type == MHA_S8, v_s8 = d->v_type == MHA_S8;
   const mha_strides   none = { 0, 0, 0 };
   size_t              kv_heads, d_v, longest;
   wide                rows;
@@ -393,10 +395,11 @@ static void opinion_on_desc(const mha_desc *d, wide *work, int *in_place) {
     *in_place = a.batch == b.batch && a.head == b.head && a.row == b.row;
     ranges[range_count - 1].may_be = ranges[range_count - 2].may_be = *in_place;
   }
-  opinion_on_tensor(d->k, 1, d->k_stride, d->kv_len, d->batch, kv_heads, longest, d->d_k, bytes[d->k_type], 0);
+  opinion_on_tensor(d->k, 1, d->k_stride, d->kv_len, d->batch, kv_heads, longest, d->d_k,
+                    bytes[d->k_type], 0);
   opinion_on_tensor(d->v, 1, d->v_stride, d->kv_len, d->batch, kv_heads, longest, d_v, bytes[d->v_type], 0);
-  opinion_on_tensor(d->k_scale, d->k_type == MHA_S8, d->k_scale_stride, 0, d->batch, kv_heads, longest, 1, 4, 0);
-  opinion_on_tensor(d->v_scale, d->v_type == MHA_S8, d->v_scale_stride, 0, d->batch, kv_heads, longest, 1, 4, 0);
+  opinion_on_tensor(d->k_scale, k_s8, d->k_scale_stride, 0, d->batch, kv_heads, longest, 1, 4, 0);
+  opinion_on_tensor(d->v_scale, v_s8, d->v_scale_stride, 0, d->batch, kv_heads, longest, 1, 4, 0);
   opinion_on_tensor(d->mask, 0, d->mask_stride, 0, d->batch, d->q_heads, d->q_len, longest, 1, 0);
   opinion_on_tensor(d->bias, 0, d->bias_stride, 0, d->batch, d->q_heads, d->q_len, longest, 4, 0);
   if (d->alibi_slopes) has_array(d->alibi_slopes, (wide)d->q_heads, 4, 4, 0);
@@ -405,7 +408,8 @@ static void opinion_on_desc(const mha_desc *d, wide *work, int *in_place) {
   opinion_on_tensor(d->lse, 0, none, d->q_len, d->batch, d->q_heads, d->q_len, 1, 4, 1);
   rows = (wide)d->batch * (wide)d->q_heads * (wide)d->q_len;
   if (rows > 0 && (2 * (wide)d->kv_len + 16) * rows > (wide)UINT64_MAX) say(REFUSED);
-  if (opinion == SOUND && rows > 0 && interleaved(d->o_stride, d->batch, d->q_heads, d->q_len, d_v)) say(REFUSED);
+  if (opinion == SOUND && rows > 0 && interleaved(d->o_stride, d->batch, d->q_heads, d->q_len, d_v))
+    say(REFUSED);
   *work = rows * (wide)longest * (wide)(d->d_k + d_v + 16) + rows * (wide)d->d_k;
   *work += (wide)d->batch * (wide)d->q_heads;
 }
@@ -555,8 +559,8 @@ static void spoil_s8(mha_s8_desc *d) {
   mha_s8_strides *strides[5];
   ptrdiff_t      *stride;
   void           *p = any_pointer();
-  sizes[0] = &d->q_heads, sizes[1] = &d->q_len, sizes[2] = &d->kv_len, sizes[3] = &d->d_k, sizes[4] = &d->kv_heads;
-  sizes[5] = &d->d_v, sizes[6] = &d->window_left, sizes[7] = &d->window_right, sizes[8] = &d->consts_stride;
+  sizes[0] = &d->q_heads, sizes[1] = &d->q_len, sizes[2] = &d->kv_len, sizes[3] = &d->d_k;
+  sizes[4] = &d->kv_heads, sizes[5] = &d->d_v, sizes[6] = &d->window_left, sizes[7] = &d->window_right, sizes[8] = &d->consts_stride;
   strides[0] = &d->o_stride, strides[1] = &d->q_stride, strides[2] = &d->k_stride, strides[3] = &d->v_stride;
   strides[4] = &d->mask_stride;
   switch (rng_below(20)) {
@@ -579,8 +583,8 @@ static void spoil_s8(mha_s8_desc *d) {
 }
 
 /* A tensor of integer attention, whose strides count only where it has elements. */
-static void opinion_on_s8(const void *p, mha_s8_strides s, int packs, size_t heads, size_t len, size_t channels,
-                          int output) {
+static void opinion_on_s8(const void *p, mha_s8_strides s, int packs, size_t heads, size_t len,
+                          size_t channels, int output) {
   mha_strides t;
   wide        n;
   if (!heads || !len || !channels) return;
@@ -619,6 +623,7 @@ static void integers(void) {
   static int32_t       table[256];
   const int            mode = rng_chance(50) ? MHA_S8_TFLM : MHA_S8_NATIVE, tflm = mode == MHA_S8_TFLM;
   mha_s8_desc          d;
+  wide                 work;
   size_t               n, first = rng_chance(70) ? rng_below(9) : any_size(), bytes;
   size_t               rows = rng_chance(70) ? rng_below(9) : any_size();
   void                *scratch = any_pointer();
@@ -635,8 +640,8 @@ static void integers(void) {
   for (n = rng_below(4); n; n--) spoil_s8(&d);
   opinion_on_s8_desc(&d, consts);
   if (opinion == OUTSIDE) return;
-  if (opinion == SOUND && (wide)d.q_heads * (wide)d.q_len * (wide)d.kv_len * (wide)(d.d_k + d.d_v) > MOST_WORK)
-    return;
+  work = (wide)d.q_heads * (wide)d.q_len * (wide)d.kv_len * (wide)(d.d_k + d.d_v);
+  if (opinion == SOUND && work > (wide)MOST_WORK) return;
   if (opinion == SOUND && consts->mode != MHA_S8_TFLM && consts->mode != MHA_S8_NATIVE) say(REFUSED);
   if (opinion == SOUND && consts->mode == MHA_S8_TFLM && !consts->exp_table) say(REFUSED);
   JUDGED(0, mha_s8_check(&d));
@@ -647,7 +652,8 @@ static void integers(void) {
   if (!scratch || bytes < n) say(REFUSED);
   else if (bytes > PTRDIFF_MAX || (wide)(uintptr_t)scratch + (wide)bytes > (wide)UINTPTR_MAX) return;
   else has_array(scratch, (wide)bytes, 1, 1, 1);
-  JUDGED(0, tflm ? mha_s8_tflm(&d, first, rows, scratch, bytes) : mha_s8_native(&d, first, rows, scratch, bytes));
+  if (tflm) JUDGED(0, mha_s8_tflm(&d, first, rows, scratch, bytes));
+  else JUDGED(0, mha_s8_native(&d, first, rows, scratch, bytes));
 }
 
 static void integer_helpers(void) {
@@ -694,10 +700,13 @@ static void calibrate(void) {
 }
 
 static void nothing(void) {
-  CHECK(mha_check(NULL) < 0 && mha_attend(NULL, NULL, 0) < 0 && mha_attend_part(NULL, 0, 1, NULL, 0) < 0, "NULL");
+  CHECK(mha_check(NULL) < 0 && mha_attend(NULL, NULL, 0) < 0, "NULL");
+  CHECK(mha_attend_part(NULL, 0, 1, NULL, 0) < 0, "NULL");
   CHECK(mha_attend_keys(NULL, 0, 1, NULL, 0) < 0 && mha_attend_join(NULL, NULL, 0) < 0, "NULL");
   CHECK(!mha_work_bytes(NULL) && !mha_keys_bytes(NULL), "NULL");
-  CHECK(mha_s8_check(NULL) < 0 && mha_s8_tflm(NULL, 0, 1, NULL, 0) < 0 && mha_s8_native_lean(NULL, 0, 1) < 0, "NULL");
+  CHECK(mha_s8_check(NULL) < 0 && mha_s8_tflm(NULL, 0, 1, NULL, 0) < 0, "NULL");
+  CHECK(mha_s8_native(NULL, 0, 1, NULL, 0) < 0 && mha_s8_native_lean(NULL, 0, 1) < 0, "NULL");
+  CHECK(mha_s8_tflm_lean(NULL, 0, 1) < 0, "NULL");
   CHECK(mha_s8_prepare(NULL, NULL, NULL) < 0 && mha_s8_calibrate(NULL, NULL, 0) < 0, "NULL");
 }
 

@@ -37,6 +37,27 @@ static void spoil(mha_s8_quant *a) {
   }
 }
 
+/* Bytes of q, k or v, from the first to behind the last. */
+static size_t reach(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
+  if (!len) return 0;
+  return (size_t)literal_s8_row(s, heads - 1, len - 1, heads, channels) + channels;
+}
+
+static int farthest(mha_s8_affine a) { return a.zero < 0 ? 127 : -128; } /* the code farthest from zero */
+
+/* TFLM: a factor with which the largest dot product just fits 31 bits, or just does not; and the codes that
+   give it. */
+static void stretch(problem *p, mha_s8_quant *a) {
+  const mha_s8_desc *d = &p->d;
+  const size_t       kv_heads = d->kv_heads ? d->kv_heads : d->q_heads;
+  const int          q = farthest(a->q), k = farthest(a->k);
+  const double       most = (double)a->d_k * fabs((double)(q - a->q.zero)) * fabs((double)(k - a->k.zero));
+  const double       factor = ldexp(2147483648.0 / most, (int)rng_below(4) - 3);
+  a->logits.scale = (float)((double)a->q.scale * (double)a->k.scale / factor);
+  memset(p->q, q, reach(d->q_stride, d->q_heads, d->q_len, d->d_k));
+  memset(p->k, k, reach(d->k_stride, kv_heads, d->kv_len, d->d_k));
+}
+
 /* Constants of all heads; 0 where some are refused, which must have left everything alone. */
 static int prepare(problem *p, int mode, int near) {
   const size_t heads = p->d.consts_stride ? p->d.q_heads : 1, exact = mode == MHA_S8_NATIVE;
@@ -49,6 +70,7 @@ static int prepare(problem *p, int mode, int near) {
     a->d_k = p->d.d_k + (exact ? 0 : rng_below(3));
     a->kv_len = p->d.kv_len + rng_below(3) + !p->d.kv_len;
     if (spoiled) spoil(a);
+    else if (!exact && rng_chance(20)) stretch(p, a);
     status = mha_s8_prepare(&p->consts[h], exact ? NULL : p->tables[h], a);
     prepare_wants(status, a, "once more");
     if (status != MHA_OK) return 0;
@@ -60,6 +82,7 @@ static int prepare(problem *p, int mode, int near) {
   return 1;
 }
 
+/* That status, and nothing written */
 static void unwritten(problem *p, mha_status want, mha_status got, const char *what) {
   CHECK(got == want, "%s: %s, wanted %s %s", what, mha_strerror(got), mha_strerror(want), problem_text(p));
   CHECK(memcmp(p->o, p->want, p->o_bytes) == 0, "%s: o was written %s", what, problem_text(p));
@@ -70,21 +93,17 @@ static void refused(problem *p) {
   const mha_s8_desc *d = &p->d;
   const int          tflm = d->consts->mode == MHA_S8_TFLM;
   const size_t       bytes = mha_s8_scratch_bytes(d->consts->mode, d->kv_len, d->d_k);
-  const mha_status   status = mha_s8_check(d);
-  void              *scratch = guard_new(bytes, rng_below(9));
-  memset(p->o, 0x33, p->o_bytes);
-  memset(p->want, 0x33, p->o_bytes);
-  if (status != MHA_OK) {
-    unwritten(p, MHA_ERR_LENGTH, status, "check");
-    unwritten(p, status, attend_fast(d, 0, MHA_ALL, scratch, bytes), "fast");
-    unwritten(p, status, attend_lean(d, 0, MHA_ALL), "lean");
-  } else {
+  void              *scratch = guard_new_unset(bytes, rng_below(9));
+  memset(p->want, 0xA5, p->o_bytes);
+  if (mha_s8_check(d) != MHA_OK) refuses(p, MHA_ERR_LENGTH, "constants that are good for less");
+  else {
     unwritten(p, MHA_ERR_WORK, attend_fast(d, 0, MHA_ALL, scratch, bytes - 1), "small scratch");
     unwritten(p, MHA_ERR_WORK, attend_fast(d, 0, MHA_ALL, NULL, bytes), "no scratch");
     unwritten(p, MHA_ERR_TYPE,
-            tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, bytes + 8)
-                 : mha_s8_tflm(d, 0, MHA_ALL, scratch, bytes), "the other mode");
-    unwritten(p, MHA_ERR_TYPE, tflm ? mha_s8_native_lean(d, 0, 1) : mha_s8_tflm_lean(d, 0, 1), "the other");
+              tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, bytes) : mha_s8_tflm(d, 0, MHA_ALL, scratch, bytes),
+              "the other mode");
+    unwritten(p, MHA_ERR_TYPE, tflm ? mha_s8_native_lean(d, 0, 1) : mha_s8_tflm_lean(d, 0, 1),
+              "the other mode, lean");
   }
   guard_free(scratch, "the scratch");
 }
@@ -111,12 +130,6 @@ static void change_hidden(problem *p, size_t k_bytes, size_t v_bytes) {
     if (!v_seen[n]) p->v[n] = (signed char)~p->v[n];
   free(k_seen);
   free(v_seen);
-}
-
-/* Bytes of k or v, from the first to behind the last. */
-static size_t reach(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
-  if (!len) return 0;
-  return (size_t)literal_s8_row(s, heads - 1, len - 1, heads, channels) + channels;
 }
 
 static void attend(void) {

@@ -1,5 +1,5 @@
-/* main.c - replays files as inputs of a harness, where no fuzzer brings a main of its own.  `-` is the standard
-   input, for afl-fuzz. */
+/* main.c - replays files as inputs of a harness, where no fuzzer brings a main of its own.  `-` is the
+   standard input, for afl-fuzz. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,10 +18,11 @@ CLANG=${CLANG:-clang}
 harnesses="float int8 hostile"
 flags="-std=c99 -ffp-contract=off -Wall -Wextra -pedantic"
 
-# compile OBJECT COMMAND...: unless OBJECT is newer than everything that it may be made from
+# compile OBJECT COMMAND...: unless OBJECT is newer than all that it may be made from
 compile() {
   object=$1; shift
-  [ ! -f "$object" ] || [ -n "$(find mha.h tests/*.[ch] tests/tflm/*.h tests/fuzz/*.[ch] -newer "$object")" ] || return 0
+  case $object in */mha.o) from="mha.h tests/fuzz/mha.c" ;; *) from="mha.h tests/*.[ch] tests/*/*.[ch]" ;; esac
+  ! [ -f "$object" ] || [ -n "$(find $from -newer "$object")" ] || return 0
   "$@" -c -o "$object" > "$object.txt" 2>&1 || { rm -f "$object"; head -n 20 "$object.txt"; return 1; }
 }
 
@@ -29,9 +30,11 @@ compile() {
 build() {
   to=$1 compiler=$2 coverage=$3; shift 3
   mkdir -p "$to"
-  echo "$compiler $coverage $*" | cmp -s - "$to/flags" || { rm -f "$to"/*.o; echo "$compiler $coverage $*" > "$to/flags"; }
+  all="$compiler $coverage $*"
+  echo "$all" | cmp -s - "$to/flags" || { rm -f "$to"/*.o; echo "$all" > "$to/flags"; }
   compile "$to/mha.o" $compiler $coverage tests/fuzz/mha.c &&
-    compile "$to/check.o" $compiler tests/check.c && compile "$to/compose.o" $compiler tests/compose.c || return
+    compile "$to/check.o" $compiler tests/check.c &&
+    compile "$to/compose.o" $compiler tests/compose.c || return
   for name in $harnesses; do
     compile "$to/h_$name.o" $compiler "tests/fuzz/$name.c" || return
     compose=; [ $name != float ] || compose=$to/compose.o
@@ -50,8 +53,8 @@ build_fuzzers() {
 
 have_fuzzer() {
   mkdir -p "$B/fuzz"
-  echo 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return (void)p, (void)n, 0; }' > "$B/fuzz/try.c"
-  have "$CLANG" && $CLANG -fsanitize=fuzzer -o "$B/fuzz/try" "$B/fuzz/try.c" 2> /dev/null
+  echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return (void)p, (void)n, 0; }' > "$B/fuzz/try.c"
+  have "${CLANG%% *}" && $CLANG -fsanitize=fuzzer -o "$B/fuzz/try" "$B/fuzz/try.c" 2> /dev/null
 }
 
 # length NAME: of its longest inputs
@@ -61,14 +64,15 @@ length() { case $1 in float) echo 600 ;; int8) echo 1000 ;; *) echo 240 ;; esac;
 fuzz() {
   found=$B/fuzz/found/$1 log=$folder/$1.txt
   mkdir -p "$found"
-  "$folder/$1" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$(length "$1")" -len_control=0 \
-    -print_final_stats=1 -artifact_prefix="$folder/$1-" "$found" "tests/fuzz/corpus/$1" > "$log" 2>&1
+  "$folder/$1" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$(length "$1")" \
+    -len_control=0 -print_final_stats=1 -artifact_prefix="$folder/$1-" "$found" "tests/fuzz/corpus/$1" > "$log" 2>&1
   status=$?
   line=$(awk '/INITED/ { for (k = 1; k < NF; k++) if ($k == "cov:") first = $(k + 1) }
     / cov: /  { for (k = 1; k < NF; k++) if ($k == "cov:") last = $(k + 1) }
     /^stat::number_of_executed_units/ { runs = $2 }
     /^stat::average_exec_per_sec/     { rate = $2 }
-    END { printf "%d runs, %d a second, %d edges of mha.h, %d of them new", runs, rate, last, last - first }' "$log")
+    END { printf "%d runs, %d a second, %d edges of mha.h", runs, rate, last
+          printf ", %d of them new", last - first }' "$log")
   if [ $status -eq 0 ]; then ok "$1, $sanitizer: $line"; else
     failed "$1, $sanitizer: $line"
     grep -E -m 3 '^tests/.*: |ERROR: |SUMMARY' "$log"
@@ -83,7 +87,8 @@ run_fuzzers() {
 }
 
 replay() {
-  build "$B/fuzz/replay" "${CC:-cc} $flags ${CFLAGS:--O1}" "" tests/fuzz/main.c || { failed "the harnesses do not compile"; return; }
+  build "$B/fuzz/replay" "${CC:-cc} $flags ${CFLAGS:--O1}" "" tests/fuzz/main.c ||
+    { failed "the harnesses do not compile"; return; }
   for name in $harnesses; do
     if "$B/fuzz/replay/$name" "tests/fuzz/corpus/$name"/* > "$B/fuzz/replay/$name.txt" 2>&1
     then ok "fuzz $name: $(cat "$B/fuzz/replay/$name.txt") replayed"
@@ -97,11 +102,12 @@ keep() {
   for name in $harnesses; do
     rm -rf "$B/fuzz/kept"
     mkdir -p "$B/fuzz/kept"
-    "$folder/$name" -merge=1 -use_counters=0 -max_len="$(length "$name")" "$B/fuzz/kept" "tests/fuzz/corpus/$name" \
-      "$B/fuzz/found/$name" > "$folder/$name.txt" 2>&1 || exit
+    "$folder/$name" -merge=1 -use_counters=0 -max_len="$(length "$name")" "$B/fuzz/kept" \
+      "tests/fuzz/corpus/$name" "$B/fuzz/found/$name" > "$folder/$name.txt" 2>&1 || exit
     rm -rf "tests/fuzz/corpus/$name"
     mv "$B/fuzz/kept" "tests/fuzz/corpus/$name"
-    echo "$name: $(ls "tests/fuzz/corpus/$name" | wc -l) inputs, $(cat "tests/fuzz/corpus/$name"/* | wc -c) bytes"
+    set -- "tests/fuzz/corpus/$name"/*
+    echo "$name: $# inputs, $(cat "$@" | wc -c) bytes"
   done
 }
 
