@@ -560,7 +560,8 @@ static void spoil_s8(mha_s8_desc *d) {
   ptrdiff_t      *stride;
   void           *p = any_pointer();
   sizes[0] = &d->q_heads, sizes[1] = &d->q_len, sizes[2] = &d->kv_len, sizes[3] = &d->d_k;
-  sizes[4] = &d->kv_heads, sizes[5] = &d->d_v, sizes[6] = &d->window_left, sizes[7] = &d->window_right, sizes[8] = &d->consts_stride;
+  sizes[4] = &d->kv_heads, sizes[5] = &d->d_v, sizes[6] = &d->window_left;
+  sizes[7] = &d->window_right, sizes[8] = &d->consts_stride;
   strides[0] = &d->o_stride, strides[1] = &d->q_stride, strides[2] = &d->k_stride, strides[3] = &d->v_stride;
   strides[4] = &d->mask_stride;
   switch (rng_below(20)) {

@@ -100,7 +100,8 @@ static void refused(problem *p) {
     unwritten(p, MHA_ERR_WORK, attend_fast(d, 0, MHA_ALL, scratch, bytes - 1), "small scratch");
     unwritten(p, MHA_ERR_WORK, attend_fast(d, 0, MHA_ALL, NULL, bytes), "no scratch");
     unwritten(p, MHA_ERR_TYPE,
-              tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, bytes) : mha_s8_tflm(d, 0, MHA_ALL, scratch, bytes),
+              tflm ? mha_s8_native(d, 0, MHA_ALL, scratch, bytes)
+                   : mha_s8_tflm(d, 0, MHA_ALL, scratch, bytes),
               "the other mode");
     unwritten(p, MHA_ERR_TYPE, tflm ? mha_s8_native_lean(d, 0, 1) : mha_s8_tflm_lean(d, 0, 1),
               "the other mode, lean");

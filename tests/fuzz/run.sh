@@ -21,7 +21,8 @@ flags="-std=c99 -ffp-contract=off -Wall -Wextra -pedantic"
 # compile OBJECT COMMAND...: unless OBJECT is newer than all that it may be made from
 compile() {
   object=$1; shift
-  case $object in */mha.o) from="mha.h tests/fuzz/mha.c" ;; *) from="mha.h tests/*.[ch] tests/*/*.[ch]" ;; esac
+  from="mha.h tests/*.[ch] tests/*/*.[ch]"
+  case $object in */mha.o) from="mha.h tests/fuzz/mha.c" ;; esac
   ! [ -f "$object" ] || [ -n "$(find $from -newer "$object")" ] || return 0
   "$@" -c -o "$object" > "$object.txt" 2>&1 || { rm -f "$object"; head -n 20 "$object.txt"; return 1; }
 }
@@ -65,7 +66,8 @@ fuzz() {
   found=$B/fuzz/found/$1 log=$folder/$1.txt
   mkdir -p "$found"
   "$folder/$1" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -max_len="$(length "$1")" \
-    -len_control=0 -print_final_stats=1 -artifact_prefix="$folder/$1-" "$found" "tests/fuzz/corpus/$1" > "$log" 2>&1
+    -len_control=0 -print_final_stats=1 -artifact_prefix="$folder/$1-" \
+    "$found" "tests/fuzz/corpus/$1" > "$log" 2>&1
   status=$?
   line=$(awk '/INITED/ { for (k = 1; k < NF; k++) if ($k == "cov:") first = $(k + 1) }
     / cov: /  { for (k = 1; k < NF; k++) if ($k == "cov:") last = $(k + 1) }
