@@ -7,6 +7,7 @@ CFLAGS ?= -O2
 PYTHON ?= python3
 SEED   ?= 0
 NAME   ?=
+SECONDS ?= 60
 OLD    ?= HEAD
 BENCH  ?=
 ARGS   ?=
@@ -22,7 +23,7 @@ TIMES  ?= 4
 export CC CFLAGS WARN B SEED NAME PYTHON TIMES
 
 HEADERS  = mha.h $(wildcard tests/*.h tests/tflm/*.h)
-SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/compose.c))
+SOURCES  = $(filter-out tests/test_mha.c,$(wildcard tests/test_*.c tests/check.c tests/compose.c))
 OBJECTS  = $(SOURCES:tests/%.c=$(B)/%.o)
 PROGRAMS = $(B)/test_mha $(B)/test_exact $(B)/test_muladd
 EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_cache $(B)/threads \
@@ -57,6 +58,9 @@ accuracy: $(PROGRAMS) $(B)/curves_fused $(B)/curves_muladd ## errors beside thei
 
 dist-check: ## is mha.h ready to be handed out: README's program beside it alone, with each compiler; versions
 	@sh tests/dist_check.sh
+
+fuzz: ## makes inputs that break mha.h, SECONDS=60 for each of three harnesses (needs clang)
+	@sh tests/fuzz/run.sh $(SECONDS)
 
 bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help
 	$(B)/bench $(BENCH)
@@ -103,8 +107,8 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets firmware accuracy dist-check bench bench-compare bench-growth bench-peers \
-        minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
+.PHONY: help run test examples inclusion targets firmware accuracy dist-check fuzz bench bench-compare \
+        bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more, without MHA_S8_ROWS its integer kernels.

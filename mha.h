@@ -2952,12 +2952,12 @@ MHA__NOINLINE void mha__s8_enter(mha__s8_call *a, mha__s8_row *row, size_t h, si
   row->q = d->q + mha__s8_at(&d->q_stride, d->q_heads, d->d_k, h, i);
   row->o = d->o + mha__s8_at(&d->o_stride, d->q_heads, a->d_v, h, i);
   a->key = row->q, a->value = row->o; /* anything but NULL, to which not even 0 may be added */
+  row->mask = NULL;
   if (d->kv_len) {
     a->key = d->k + mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, kv_head, 0);
     a->value = d->v + mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, kv_head, 0);
+    if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
   }
-  row->mask = NULL;
-  if (d->mask) row->mask = d->mask + (ptrdiff_t)h * d->mask_stride.head + (ptrdiff_t)i * d->mask_stride.row;
   row->sum = 0;
 }
 
@@ -3235,7 +3235,7 @@ static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t chan
 
 /* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
 static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
-  if (!heads || !len) return 0;
+  if (!len || !channels) return 0;
   return mha__plus(channels,
                    mha__plus(mha__times(heads - 1, (size_t)s.head), mha__times(len - 1, (size_t)s.row)));
 }
@@ -3576,18 +3576,20 @@ static void mha__s8_include(mha__s8_span *span, const float *x, size_t n) {
   }
 }
 
-static void mha__s8_include_rows(mha__s8_span *span, const float *x, ptrdiff_t row, size_t rows, size_t n) {
-  size_t i;
-  for (i = 0; i < rows; i++) mha__s8_include(span, x + (ptrdiff_t)i * row, n);
+/* Rows of x, the first `at` numbers behind it: of none there may be no x, and any strides. */
+static void mha__s8_include_rows(mha__s8_span *span, const float *x, size_t at, ptrdiff_t row, size_t rows,
+                                 size_t n) {
+  for (; rows; rows--, at += (size_t)row) mha__s8_include(span, x + at, n);
 }
 
 /* The products of all query rows and keys of a head */
-static void mha__s8_include_dots(mha__s8_span *span, const float *q, ptrdiff_t q_row, size_t rows,
-                                 const float *k, ptrdiff_t k_row, size_t keys, size_t d_k) {
+static void mha__s8_include_dots(mha__s8_span *span, const float *q, size_t q_at, ptrdiff_t q_row,
+                                 size_t rows, const float *k, size_t k_at, ptrdiff_t k_row, size_t keys,
+                                 size_t d_k) {
   size_t i, j, c;
   for (i = 0; i < rows; i++)
     for (j = 0; j < keys; j++) {
-      const float *x = q + (ptrdiff_t)i * q_row, *y = k + (ptrdiff_t)j * k_row;
+      const float *x = q + (q_at + i * (size_t)q_row), *y = k + (k_at + j * (size_t)k_row);
       float        dot = 0.0f;
       for (c = 0; c < d_k; c++) dot += x[c] * y[c];
       mha__s8_include(span, &dot, 1);
@@ -3621,14 +3623,13 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   for (b = 0; b < d->batch; b++)
     for (h = first; h < end; h++) {
       const size_t keys = mha__place_of(d, b).len, kv_head = h / a.group;
-      const float *q0 = d->q + mha__at(a.q, b, h, 0);
-      const float *k0 = (const float *)d->k + mha__at(a.k, b, kv_head, 0);
-      const float *v0 = (const float *)d->v + mha__at(a.v, b, kv_head, 0);
-      mha__s8_include_rows(&q, q0, a.q.row, d->q_len, d->d_k);
-      mha__s8_include_rows(&k, k0, a.k.row, keys, d->d_k);
-      mha__s8_include_rows(&v, v0, a.v.row, keys, a.d_v);
+      const size_t q_at = mha__at(a.q, b, h, 0), k_at = mha__at(a.k, b, kv_head, 0);
+      mha__s8_include_rows(&q, d->q, q_at, a.q.row, d->q_len, d->d_k);
+      mha__s8_include_rows(&k, (const float *)d->k, k_at, a.k.row, keys, d->d_k);
+      mha__s8_include_rows(&v, (const float *)d->v, mha__at(a.v, b, kv_head, 0), a.v.row, keys, a.d_v);
       if (quant->mode == MHA_S8_TFLM)
-        mha__s8_include_dots(&dots, q0, a.q.row, d->q_len, k0, a.k.row, keys, d->d_k);
+        mha__s8_include_dots(&dots, d->q, q_at, a.q.row, d->q_len, (const float *)d->k, k_at, a.k.row, keys,
+                             d->d_k);
     }
   if (!mha__is_finite(q.most) || !mha__is_finite(k.most) || !mha__is_finite(v.most) ||
       !mha__is_finite(dots.most))
@@ -3636,7 +3637,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   if ((status = mha_attend(d, NULL, 0)) != MHA_OK) return status; /* o may be q, which is seen by now */
   for (b = 0; b < d->batch; b++)
     for (h = first; h < end; h++)
-      mha__s8_include_rows(&o, d->o + mha__at(a.o, b, h, 0), a.o.row, d->q_len, a.d_v);
+      mha__s8_include_rows(&o, d->o, mha__at(a.o, b, h, 0), a.o.row, d->q_len, a.d_v);
   quant->d_k = d->d_k;
   quant->kv_len = d->kv_len;
   quant->q = mha__s8_cover(q), quant->k = mha__s8_cover(k);

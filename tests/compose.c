@@ -10,13 +10,13 @@
 
 /* ---- Numbers from integers ---- */
 
-static uint64_t state;
+static rng_source source; /* apart from rng() so that a problem depends on its seed or bytes alone */
 
-static uint64_t draw(void) { /* splitmix64, apart from rng() so that a problem depends on its seed alone */
-  uint64_t z = (state += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
+static uint64_t draw(void) { return rng_next(&source); }
+static void     start(uint64_t seed, const unsigned char *bytes, size_t n) {
+  source.state = seed;
+  source.bytes = bytes;
+  source.left = n;
 }
 static size_t below(size_t n) { return (size_t)(draw() % n); }
 static size_t between(size_t low, size_t high) { return low + below(high - low + 1); }
@@ -479,14 +479,14 @@ static void choose_data(problem *p) {
     if (which != BLOCK_MASK && chance(25)) block_spoil(p, which);
 }
 
-problem *problem_new_shaped(uint64_t seed, unsigned flags, problem_shape shape) {
+/* With numbers as start() made them come. */
+static problem *compose(uint64_t seed, unsigned flags, problem_shape shape) {
   problem *p = (problem *)calloc(1, sizeof *p);
   int      square, same_kv;
   if (!p) {
     fprintf(stderr, "out of memory\n");
     exit(2);
   }
-  state = seed;
   p->seed = seed;
   p->flags = flags;
   square = chance(8) && shape.q_len == ANY && shape.d_v == ANY && !(flags & PROBLEM_IN_PLACE);
@@ -502,6 +502,16 @@ problem *problem_new_shaped(uint64_t seed, unsigned flags, problem_shape shape) 
   choose_outputs(p);
   choose_data(p);
   return p;
+}
+
+problem *problem_new_shaped(uint64_t seed, unsigned flags, problem_shape shape) {
+  start(seed, NULL, 0);
+  return compose(seed, flags, shape);
+}
+
+problem *problem_new_from(const unsigned char *bytes, size_t n, unsigned flags, problem_shape shape) {
+  start(0, bytes, n);
+  return compose(0, flags, shape);
 }
 
 problem *problem_new(uint64_t seed, unsigned flags) {
@@ -600,7 +610,7 @@ void problem_poison(problem *p) {
           if (d.v_scale) used[BLOCK_V_SCALE][stride_offset(d.v_scale_stride, b, j, kv_head)] = 1;
         }
       }
-  state = p->seed + 1;
+  start(p->seed + 1, NULL, 0);
   for (which = 0; which <= BLOCK_BIAS; which++) {
     for (n = 0; n < p->block[which].elements; n++)
       if (!used[which][n]) block_set(&p->block[which], n, a_nan());
@@ -653,7 +663,7 @@ problem *problem_grow(const problem *p, size_t extra, grow_way way) {
   grown->flags = p->flags;
   grown->k_in = BLOCK_K;
   grown->v_in = BLOCK_V;
-  state = p->seed + 2;
+  start(p->seed + 2, NULL, 0);
   if (way == GROW_FUTURE) {
     if (!(d.flags & MHA_CAUSAL) || d.kv_lens) way = GROW_MASKED;
     for (b = 0; b < d.batch && d.q_len; b++)

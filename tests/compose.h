@@ -53,6 +53,8 @@ typedef struct {
 
 problem *problem_new(uint64_t seed, unsigned flags);
 problem *problem_new_shaped(uint64_t seed, unsigned flags, problem_shape shape);
+/* From bytes, as long as there are any, instead of a seed: for fuzzing. */
+problem *problem_new_from(const unsigned char *bytes, size_t n, unsigned flags, problem_shape shape);
 void     problem_free(problem *p); /* checks all guards */
 
 /* The descriptor in words, for messages. */

@@ -51,11 +51,15 @@ ORACLE_FN int     literal_s8_zeros(int64_t x) { /* leading zeros of 32 bits, x >
 
 /* ---- Constants ---- */
 
-/* real = m * 2^(shift - 31), m in [2^30, 2^31).  What would shift out all bits is 0. */
+/* real = m * 2^(shift - 31), m in [2^30, 2^31). */
 ORACLE_FN void literal_s8_factor(double real, int64_t *m, int *shift) {
   *m = (int64_t)floor(frexp(real, shift) * 2147483648.0 + 0.5);
   if (*m == (int64_t)1 << 31) *m /= 2, ++*shift;
-  if (*shift < -31 || !(real > 0.0)) *m = 0, *shift = 0;
+}
+/* The same, but what would shift out all bits is 0. */
+ORACLE_FN void literal_s8_tflm_factor(double real, int64_t *m, int *shift) {
+  literal_s8_factor(real, m, shift);
+  if (*shift < -31) *m = 0, *shift = 0;
 }
 
 /* exp(-x / 2^26) as Q0.31, 0 <= x < 2^31: a Taylor polynomial around -1/8, times a constant per bit */
@@ -102,9 +106,9 @@ ORACLE_FN void literal_s8_make(literal_s8 *c, const mha_s8_quant *a) {
   if (a->mode == MHA_S8_TFLM) {
     double beta = a->scale > 0.0f ? (double)a->scale : 1.0;
     double step = a->logit_map ? (double)a->map_scale : (double)a->logits.scale;
-    literal_s8_factor(q * k / (double)a->logits.scale, &c->qk, &c->qk_shift);
-    literal_s8_factor(v * (1.0 / 256.0) / o, &c->pv, &c->pv_shift);
-    literal_s8_factor(fmin(beta * step * 67108864.0, 2147483647.0), &m, &left);
+    literal_s8_tflm_factor(q * k / (double)a->logits.scale, &c->qk, &c->qk_shift);
+    literal_s8_tflm_factor(v * (1.0 / 256.0) / o, &c->pv, &c->pv_shift);
+    literal_s8_tflm_factor(fmin(beta * step * 67108864.0, 2147483647.0), &m, &left);
     literal_s8_exps(c->exps, m, left);
     c->map = a->logit_map;
   } else {
@@ -114,13 +118,18 @@ ORACLE_FN void literal_s8_make(literal_s8 *c, const mha_s8_quant *a) {
   }
 }
 
-/* Native: takes the two factors of mha.h, and tells whether they are right but for the last bit. */
+/* Right but for the last bit; or 0 instead of less than 2^least, which then moves no result by 1/2. */
+ORACLE_FN int literal_s8_near(double got, double want, int least) {
+  return fabs(got - want) <= ldexp(want, -30) || (got == 0.0 && want < ldexp(1.0, least));
+}
+
+/* Native: takes the two factors of mha.h, and tells whether they are right. */
 ORACLE_FN int literal_s8_take_factors(literal_s8 *c, const mha_s8_consts *of) {
   double qk = ldexp((double)c->qk, c->qk_shift), pv = ldexp((double)c->pv, c->pv_shift);
   c->qk = of->qk.multiplier, c->qk_shift = of->qk.left - of->qk.right - 1;
   c->pv = of->pv.multiplier, c->pv_shift = 46 - of->pv.right;
-  return fabs(ldexp((double)c->qk, c->qk_shift) - qk) <= ldexp(qk, -30) &&
-         fabs(ldexp((double)c->pv, c->pv_shift) - pv) <= ldexp(pv, -30);
+  return literal_s8_near(ldexp((double)c->qk, c->qk_shift), qk, 31 - 33) &&
+         literal_s8_near(ldexp((double)c->pv, c->pv_shift), pv, 31 - 17);
 }
 
 /* ---- A row ---- */

@@ -103,7 +103,7 @@ static void *any_work(const mha_desc *d, size_t *bytes) {
     *bytes = 0;
     return NULL;
   }
-  return guard_new(*bytes, rng_below(64));
+  return guard_new_unset(*bytes, rng_below(64));
 }
 static void free_work(void *work) {
   if (work) guard_free(work, "the workspace");
@@ -185,7 +185,7 @@ static void in_workspaces(problem *p, result *base, result *other) {
       case 2: bytes = shift < 8 ? shift / 4 : rng_below(64); break;
       default: bytes = full + rng_below(5000); break;
     }
-    work = guard_new(bytes, shift);
+    work = guard_new_unset(bytes, shift);
     problem_run(p, work, bytes, other);
     guard_free(work, "the workspace");
     result_same(other, base, "in a workspace", p);
@@ -274,7 +274,7 @@ static void in_key_parts(problem *p, result *base, result *other) {
   some = result_new(&p->d);
   for (c = 0; c < 4; c++) {
     size_t extra = rng_chance(50) ? 0 : rng_below(100), parts = counts[c];
-    void  *shared = guard_new(bytes + extra, rng_below(64));
+    void  *shared = guard_new_unset(bytes + extra, rng_below(64));
     problem_clear(p);
     for (part = 0; part < parts; part++)
       is_ok(mha_attend_keys(&p->d, c % 2 ? part : parts - 1 - part, parts, shared, bytes + extra),

@@ -31,7 +31,7 @@ static mha_status attend_rows(const mha_s8_desc *d, size_t first, size_t rows, i
   void      *scratch;
   mha_status status;
   if (lean) return attend_lean(d, first, rows);
-  scratch = guard_new(bytes, rng_below(9));
+  scratch = guard_new_unset(bytes, rng_below(9));
   status = attend_fast(d, first, rows, scratch, bytes);
   guard_free(scratch, "the scratch");
   return status;
@@ -168,12 +168,11 @@ static int prepare_all(problem *p, int mode, int near) {
   return 1;
 }
 
-/* d_k 0: random widths */
-static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, size_t d_v) {
+/* All but the constants, which stay 0.  d_k 0: random widths.  near: codes close to 0 */
+static problem *problem_draw(size_t q_len, size_t kv_len, size_t d_k, size_t d_v, int near) {
   problem     *p = (problem *)calloc(1, sizeof *p);
   mha_s8_desc *d;
-  size_t       each = rng_between(1, HEADS / 3), kv_heads = rng_between(1, 3), n, tries = 0;
-  int          near = rng_chance(20);
+  size_t       each = rng_between(1, HEADS / 3), kv_heads = rng_between(1, 3), n;
   if (!p) exit(2);
   d = &p->d;
   d->q_heads = kv_heads * each;
@@ -195,6 +194,12 @@ static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, s
   for (n = 0; n < 256; n++) p->map[n] = (signed char)((int)rng_below(256) - 128);
   d->consts = p->consts;
   d->consts_stride = rng_below(5) < 2;
+  return p;
+}
+
+static problem *problem_new(int mode, size_t q_len, size_t kv_len, size_t d_k, size_t d_v) {
+  int      near = rng_chance(20), tries = 0;
+  problem *p = problem_draw(q_len, kv_len, d_k, d_v, near);
   while (!prepare_all(p, mode, near))
     if (!CHECK(++tries < 20, "mha_s8_prepare refuses what it should not")) exit(1);
   return p;
@@ -1070,6 +1075,7 @@ static void s8_check_desc(void) {
     /* lengths of 0 need no memory */
     REFUSES((d->q_len = 0, d->o = NULL, d->q = NULL, d->mask = NULL), MHA_OK);
     REFUSES((d->kv_len = 0, d->k = NULL, d->v = NULL, d->mask = NULL), MHA_OK);
+    REFUSES((d->kv_len = 0, d->mask = (unsigned char *)p->o, d->mask_stride.row = PTRDIFF_MAX), MHA_OK);
 #undef REFUSES
     /* scratch, and constants of the other mode */
     *p = fine;
@@ -1250,6 +1256,31 @@ static void s8_calibrate(void) {
                 !(a.map_scale > 0.0f),
             "the rest of quant");
       CHECK(same_float(a.scale, c.d.scale > 0.0f ? c.d.scale : 0.25f), "scale %g", (double)a.scale);
+    }
+}
+
+/* Tensors without elements: neither their pointers nor their strides matter. */
+static void s8_calibrate_empty(void) {
+  static calibration c;
+  size_t             m, n;
+  for (m = 0; m < 2; m++)
+    for (n = 0; n < 4; n++) {
+      mha_s8_quant a;
+      memset(&a, 0, sizeof a);
+      a.mode = modes[m];
+      calibration_new(&c);
+      if (n / 2) {
+        c.d.kv_len = 0;
+        c.d.k_stride.head = c.d.v_stride.batch = PTRDIFF_MAX;
+        if (n % 2) c.d.k = c.d.v = NULL;
+      } else {
+        c.d.q_len = 0;
+        c.d.q_stride.head = c.d.o_stride.batch = PTRDIFF_MAX;
+        if (n % 2) c.d.q = NULL, c.d.o = NULL;
+      }
+      CHECK(mha_s8_calibrate(&a, &c.d, MHA_ALL) == MHA_OK, "way %zu", n);
+      CHECK(n / 2 ? a.k.scale < 1e-30f && a.v.scale < 1e-30f : a.q.scale < 1e-30f && a.o.scale < 1e-30f,
+            "way %zu: a span of nothing", n);
     }
 }
 
@@ -1440,6 +1471,7 @@ const group s8_groups[] = {
   { "s8: what a call refuses", s8_check_desc },
   { "s8: quantize", s8_quantize },
   { "s8: calibrate", s8_calibrate },
+  { "s8: calibrate without elements", s8_calibrate_empty },
   { "s8: what calibrate refuses", s8_calibrate_refuses },
   { "s8: float to float", s8_end_to_end },
   { "s8: accuracy", s8_accuracy },
