@@ -207,9 +207,9 @@
    MEMORY AND THREADS
 
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
-   the deepest call takes less than 5 KB beside it in optimised builds.  (Where the scalar instance is the
-   only one, as on microcontrollers, level 1 takes less than 1 KB in all; in place, of more than 128 tokens,
-   MHA_STACK_BYTES more.)  A workspace makes many query rows up to three times as fast, up to
+   the deepest call takes less than 5 KB beside it in optimised builds, and one of integer attention less than
+   1 KB in all.  (Where the scalar instance is the only one, as on microcontrollers, level 1 takes less than
+   1 KB in all; in place, of more than 128 tokens, MHA_STACK_BYTES more.)  A workspace makes many query rows up to three times as fast, up to
    mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
@@ -2251,16 +2251,15 @@ static uint64_t mha__head_cost(const mha__tile *t) {
 }
 
 /* How many rows of a kv head (query row * group + head in the group) begin before `limit`, if the first
-   begins at 0. */
+   begins at 0; limit is at most what all of them cost. */
 static size_t mha__rows_before(const mha__tile *t, uint64_t limit) {
   const size_t group = t->a->group;
   size_t       i;
-  for (i = 0; i < t->a->d->q_len; i++) {
+  for (i = 0;; i++) {
     const uint64_t cost = mha__row_cost(t, i);
     if (limit <= cost * group) return i * group + (size_t)((limit + cost - 1) / cost);
     limit -= cost * group;
   }
-  return i * group;
 }
 
 static void mha__attend_share(mha__tile *t, size_t part, size_t parts) {
@@ -2582,8 +2581,8 @@ MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, 
   if (part >= parts) return MHA_ERR_PART;
   if ((status = mha__check_shared(&a, bytes, shared, shared_bytes)) != MHA_OK) return status;
   if (!a.rows) return MHA_OK;
-  a.in_place = 0; /* o is not written here */
-  if ((status = mha__begin(&t, &a, &stack, NULL, 0)) != MHA_OK) return status;
+  a.in_place = 0; /* o is not written here, so there is nothing to refuse below */
+  mha__begin(&t, &a, &stack, NULL, 0);
   for (b = 0; b < d->batch; b++) {
     mha__blocks all, mine;
     mha__enter_batch(&t, b);
@@ -3233,7 +3232,8 @@ static mha_s8_strides mha__s8_packed(mha_s8_strides s, size_t heads, size_t chan
   return s;
 }
 
-/* From the first to behind the last element of a tensor; more than MHA__SIZE_LIMIT if that is too far. */
+/* From the first to behind the last element of a tensor, heads >= 1; more than MHA__SIZE_LIMIT if that is too
+   far. */
 static size_t mha__s8_extent(mha_s8_strides s, size_t heads, size_t len, size_t channels) {
   if (!len || !channels) return 0;
   return mha__plus(channels,
@@ -4510,13 +4510,13 @@ MHA__INLINE MHA__ATTR mha__v MHA__FN(tanh)(mha__v x) {
   return mha__where_ge(x, zero, y, z);
 }
 
-/* Natural logarithm of l > 0; NaN and infinity stay, 0 gives -inf.  With l = 2^e (1 + y), y in [-0.3, 0.42],
+/* Natural logarithm of a finite l > 0; NaN stays, 0 gives -inf.  With l = 2^e (1 + y), y in [-0.3, 0.42],
    and z = y / (y + 2): ln(1 + y) = 2 atanh(z) = y - z y + z^3 (2/3 + 2/5 z^2 + 2/7 z^4 + 2/9 z^6 ...). */
 static MHA__ATTR float MHA__FN(log)(float l) {
   uint32_t m = (mha__bits(l) & 0x7fffffu) | 0x3f800000u;
   int      e = (int)(mha__bits(l) >> 23) - 127;
   float    y, z, zz, r, t, h;
-  if (l != l || mha__bits(l) == 0x7f800000u) return l;
+  if (l != l) return l;
   if (l == 0.0f) return -MHA__INF;
   if (m > 0x3fb504f3u) { /* above sqrt(2): halve */
     m -= 0x800000u;

@@ -13,6 +13,7 @@
 #define POSITION_MAX  (PTRDIFF_MAX / 4)
 #define NOT_A_NUMBER  ((float)NAN)
 #define OFF_BY(p, n)  ((void *)((char *)(p) + (n))) /* the address n bytes further, aligned or not */
+#define LAST(n)       ((void *)(UINTPTR_MAX - (n) + 1)) /* where the last n bytes of all addresses begin */
 
 enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, Q_LEN = 3, KV_LEN = 5, D_K = 4, D_V = 3 };
 enum { ROWS = BATCH * HEADS * Q_LEN, KEYS = BATCH * KV_HEADS * KV_LEN };
@@ -487,9 +488,15 @@ static void workspaces(void) {
   furnish();
   CALL(MHA_ERR_WORK, mha_attend(&d, NULL, 1));
   CALL(MHA_ERR_WORK, mha_attend(&d, NULL, MAX));
+  CALL(MHA_ERR_WORK, mha_attend(&d, room(T_WORK), MAX)); /* longer than any object, or than what follows */
+  CALL(MHA_ERR_WORK, mha_attend(&d, room(T_WORK), MAX / 2 + 1));
+  CALL(MHA_ERR_WORK, mha_attend(&d, LAST(64), 65));
   CALL(MHA_ERR_WORK, mha_attend_part(&d, 0, 1, NULL, 1));
+  CALL(MHA_ERR_WORK, mha_attend_keys(&d, 0, 1, NULL, 0));
   CALL(MHA_ERR_WORK, mha_attend_keys(&d, 0, 1, NULL, bytes));
+  CALL(MHA_ERR_WORK, mha_attend_keys(&d, 0, 1, LAST(bytes - 1), bytes));
   CALL(MHA_ERR_WORK, mha_attend_join(&d, NULL, bytes));
+  CALL(MHA_ERR_WORK, mha_attend_join(&d, LAST(bytes - 1), bytes));
   for (k = 0; k < bytes; k += k + 8 < bytes ? 8 : 1) {
     CALL(MHA_ERR_WORK, mha_attend_keys(&d, 0, 1, room(T_SHARED), k));
     CALL(MHA_ERR_WORK, mha_attend_join(&d, room(T_SHARED), k));
@@ -741,6 +748,8 @@ static void in_place_refused(void) {
       d.o_stride.row = HEADS * D_K, d.o_stride.batch = Q_LEN * HEADS * D_K + 1); /* other strides */
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.q_stride.head = D_K,
       d.q_stride.row = 0, d.q_stride.batch = Q_LEN * HEADS * D_K); /* a query that repeats */
+  BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.q_stride.head = 0,
+      d.q_stride.row = HEADS * D_K, d.q_stride.batch = Q_LEN * HEADS * D_K);
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q) + 1); /* not quite */
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q) - 1);
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_K));

@@ -1072,6 +1072,10 @@ static void s8_check_desc(void) {
     REFUSES(d->v = p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
     REFUSES(d->mask = (unsigned char *)p->o + 4 * 3 * 6 - 1, MHA_ERR_OVERLAP);
     REFUSES(d->mask = (unsigned char *)p->o - (sizeof mask - 1), MHA_ERR_OVERLAP);
+    /* beyond the last address */
+    REFUSES(d->o = (signed char *)(UINTPTR_MAX - 4 * 3 * 6 + 1), MHA_ERR_RANGE);
+    REFUSES(d->q = (signed char *)(UINTPTR_MAX - 4 * 3 * 8 + 1), MHA_ERR_RANGE);
+    REFUSES(d->v = (signed char *)UINTPTR_MAX, MHA_ERR_RANGE);
     /* lengths of 0 need no memory */
     REFUSES((d->q_len = 0, d->o = NULL, d->q = NULL, d->mask = NULL), MHA_OK);
     REFUSES((d->kv_len = 0, d->k = NULL, d->v = NULL, d->mask = NULL), MHA_OK);
@@ -1328,6 +1332,7 @@ static void s8_end_to_end(void) {
 }
 
 static void s8_calibrate_refuses(void) {
+  enum { LONG = CAL_BATCH * CAL_Q * 4 * CAL_D };
   static calibration c, fine;
   static float       some[4] = { 0.1f, 0.1f, 0.1f, 0.1f }, bias[CAL_KV];
   mha_s8_quant       a, before;
@@ -1361,6 +1366,10 @@ static void s8_calibrate_refuses(void) {
     REFUSES((void)0, 4, MHA_ERR_HEADS);
     REFUSES(c.d.flags = MHA_USE_SCALE, 0, MHA_ERR_VALUE);
     REFUSES(c.d.scale = -0.5f, 0, MHA_ERR_VALUE);
+    if (modes[m] == MHA_S8_TFLM) REFUSES((c.q[0] = 1e30f, c.k[0] = 1e30f), 0, MHA_ERR_VALUE); /* q k^T */
+    REFUSES((c.d.o = c.q, c.d.d_v = 0, c.d.d_k = LONG, c.d.q = c.q, c.d.q_heads = c.d.kv_heads = 1,
+             c.d.batch = c.d.q_len = c.d.kv_len = 1),
+            0, MHA_ERR_OVERLAP); /* in place, but of too many channels for that without a workspace */
     for (n = 0; n < 3; n++) {
       float bad = n == 0 ? from_bits(0x7fc00000u) : n == 1 ? INFINITY : -INFINITY;
       REFUSES(c.q[sizeof c.q / sizeof c.q[0] - 1] = bad, MHA_ALL, MHA_ERR_VALUE);
