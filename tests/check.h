@@ -13,7 +13,8 @@ typedef struct {
 
 /* One array per test file, ended by a NULL name. */
 extern const group cases_groups[], errors_groups[], helpers_groups[];
-extern const group s8_groups[], random_groups[], edges_groups[], identity_groups[], accuracy_groups[];
+extern const group s8_groups[], random_groups[], edges_groups[], identity_groups[], limits_groups[],
+    accuracy_groups[];
 
 /* CHECK(condition, printf arguments that say what was got and wanted).  A failure prints file, line, seed and
    the message, at most ten per group, and fails the run.  The arguments are evaluated only then. */
@@ -24,6 +25,9 @@ int check_that(int ok, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)))
 #endif
     ; /* returns ok */
+
+/* Of this group something cannot be checked here, and `why` says what and why. */
+void skip_that(const char *why);
 
 /* Random numbers: from bytes, two for each, as long as there are any, then by splitmix64. */
 typedef struct {
