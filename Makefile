@@ -50,6 +50,9 @@ inclusion: ## every compiler, language mode, -O level and way of including that 
 targets: ## WebAssembly under Node and wasmtime, AVX-512 in the emulator Bochs, where they are installed
 	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/targets.sh
 
+coverage: ## lines and branches of mha.h that the tests reach (gcc, gcovr); a report into build/coverage
+	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/coverage.sh
+
 firmware: ## microcontrollers in emulators: hashes, instructions, stack and flash beside their gates
 	@sh tests/firmware/run.sh
 
@@ -107,8 +110,8 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets firmware accuracy dist-check fuzz bench bench-compare \
-        bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
+.PHONY: help run test examples inclusion targets coverage firmware accuracy dist-check fuzz bench \
+        bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more, without MHA_S8_ROWS its integer kernels.
@@ -121,7 +124,7 @@ $(B)/test_simd128: VARIANT = -msimd128
 
 # -lm is for the double-precision oracle in the tests; mha.h needs none (make inclusion checks that).
 $(PROGRAMS) $(B)/test_simd128: tests/test_mha.c $(OBJECTS) $(HEADERS) $(B)/flags
-	$(CC) $(TEST_FLAGS) $(VARIANT) -o $@ tests/test_mha.c $(OBJECTS) $(LDFLAGS) -lm
+	$(CC) $(TEST_FLAGS) $(VARIANT) $(COVERAGE) -o $@ tests/test_mha.c $(OBJECTS) $(LDFLAGS) -lm
 
 $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags
 	$(CC) $(TEST_FLAGS) -c -o $@ $<

@@ -163,7 +163,7 @@ static void sizes_of_codes(void) {
   mha_s8_consts         consts;
   size_t                n, refused[2] = { 0, 0 };
   memset(&consts, 0, sizeof consts);
-  consts.max_d_k = consts.max_kv_len = (uint32_t)most, consts.exp_table = table;
+  consts.max_d_k = consts.max_kv_len = (uint32_t)most, consts.exp_table = table, table[0] = 1;
   memcpy(room_before, room, sizeof room);
   for (n = 0; n < 30000; n++) {
     const int         native = rng_chance(50);
