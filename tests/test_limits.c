@@ -338,7 +338,8 @@ static void zeros_and_ones_of_floats(void) {
 
 /* The same of int8, and rows from the first or behind it. */
 static void zeros_and_ones_of_codes(void) {
-  unsigned bits;
+  static const mha_s8_strides far_off = { PTRDIFF_MAX, PTRDIFF_MAX };
+  unsigned                    bits;
   for (bits = 0; bits < 1u << 13; bits++) {
     const int     native = bits >> 11 & 1, lean = bits >> 12 & 1;
     signed char   q[3], k[3], v[3], o[3] = { UNTOUCHED, UNTOUCHED, UNTOUCHED }, result = UNTOUCHED;
@@ -364,6 +365,7 @@ static void zeros_and_ones_of_codes(void) {
     if (bits >> 10 & 1) mask[1] = (unsigned char)rng_below(2), d.mask = mask + 1;
     d.q_start = (ptrdiff_t)rng_below(3) - 1;
     d.consts = &consts, d.consts_stride = rng_below(2);
+    if (rng_chance(30)) d.o_stride = d.q_stride = d.k_stride = d.v_stride = d.mask_stride = far_off;
     d.o = (signed char *)one(o, 1, d.q_len != 0), d.q = (signed char *)one(q, 1, d.q_len != 0);
     d.k = (signed char *)one(k, 1, d.kv_len != 0), d.v = (signed char *)one(v, 1, d.kv_len != 0);
     want = !d.q_heads || !d.d_k ? MHA_ERR_SHAPE
