@@ -209,8 +209,9 @@
    Nothing is allocated.  Without a workspace a stack buffer of MHA_STACK_BYTES serves, whatever the sizes;
    the deepest call takes less than 5 KB beside it in optimised builds, and one of integer attention less than
    1 KB in all.  (Where the scalar instance is the only one, as on microcontrollers, level 1 takes less than
-   1 KB in all; in place, of more than 128 tokens, MHA_STACK_BYTES more.)  A workspace makes many query rows up to three times as fast, up to
-   mha_work_bytes(); any size will do.  Set o, q, k and v before asking for it.
+   1 KB in all; in place, of more than 128 tokens, MHA_STACK_BYTES more.)  A workspace makes many query rows
+   up to three times as fast, up to mha_work_bytes(); any size will do.  Set o, q, k and v before asking for
+   it.
 
    All functions are safe in many threads.  The only mutable global is the cached choice of the instruction
    set.  To share a call, run mha_attend_part(&d, part, parts, work, work_bytes) for part = 0 .. parts - 1, in

@@ -1,8 +1,8 @@
 /* stack.c - how deep the stack gets: calls run on a painted stack of their own.
 
-   Checks the manual: in optimised builds the deepest float call without a workspace takes less than 5 KB beside
-   MHA_STACK_BYTES and the deepest integer call less than 1 KB, and the depth does not depend on any length or
-   width.  (At -O0 every vector has a place of its own: up to 70 KB.) */
+   Checks the manual: in optimised builds the deepest float call without a workspace takes less than 5 KB
+   beside MHA_STACK_BYTES and the deepest integer call less than 1 KB, and the depth does not depend on any
+   length or width.  (At -O0 every vector has a place of its own: up to 70 KB.) */
 #define _XOPEN_SOURCE 700
 #include <pthread.h>
 #include <stdio.h>
