@@ -59,6 +59,9 @@ firmware: ## microcontrollers in emulators: hashes, instructions, stack and flas
 accuracy: $(PROGRAMS) $(B)/curves_fused $(B)/curves_muladd ## errors beside their bounds, with a plot; TIMES=20 more inputs
 	@sh tests/accuracy/run.sh
 
+prove: ## Frama-C: small calls have no run-time error, whatever the data
+	@sh tests/framac/run.sh
+
 dist-check: ## is mha.h ready to be handed out: README's program beside it alone, with each compiler; versions
 	@sh tests/dist_check.sh
 
