@@ -113,7 +113,7 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets coverage firmware accuracy dist-check fuzz bench \
+.PHONY: help run test examples inclusion targets coverage firmware accuracy dist-check prove fuzz bench \
         bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
