@@ -4665,7 +4665,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
     size_t       t = 0;                                                                                      \
     k.p = keys, k.step = p->b_step, k.type = p->type;                                                        \
     k1 = k;                                                                                                  \
-    k1.p += MHA__LANES * k.step;                                                                             \
+    if (V > 1) k1.p += MHA__LANES * k.step;                                                                  \
     rows(mha__begin_row)                                                                                     \
     while (t + 4 <= terms) {                                                                                 \
       if (V > 1) {                                                                                           \
