@@ -2,6 +2,7 @@
    rule of visibility: each result is compared bit for bit with the literal order of roundings.
 
    Tensors end with the last element that may be read, in guarded memory at any address. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -590,6 +591,76 @@ static void level_1_refusals(void) {
   free(before);
 }
 
+/* ---- Sums beside a tie ----
+
+   A product ends so close to the middle between two floats that rounding the sum to double first would round
+   it twice.  With one key the LSE shows the score: products of two channels. */
+static void beside_ties(void) {
+  enum { CASES = 500 };
+  size_t n = 0;
+  if (!begin() || numerics_fused() < 0) return;
+  while (n < CASES) {
+    float    q[2], k[2], v[2] = { 1, 2 }, o[2], want[2], lse, want_lse;
+    double   half, product;
+    mha_desc d;
+    memset(&d, 0, sizeof d);
+    d.batch = d.q_heads = d.q_len = d.kv_len = 1, d.d_k = 2;
+    d.q = q, d.k = k, d.v = v, d.o = o, d.lse = &lse;
+    d.scale = 0.693147182f; /* times log2(e) it is 1: the query is not rounded */
+    q[0] = from_bits(0x3f800000u | (uint32_t)rng_below(1u << 23)), k[0] = 1.0f;
+    q[1] = from_bits(0x3f800000u | (uint32_t)rng_below(1u << 23));
+    half = rng_chance(50) ? 1.0 / 16777216.0 : -1.0 / 16777216.0; /* half a unit in the last place of q[0] */
+    k[1] = (float)(half / (double)q[1]);
+    product = (double)q[1] * (double)k[1] / half - 1.0;
+    if (product == 0.0 || fabs(product) > 1.0 / (1 << 30)) continue;
+    n++;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "not OK");
+    literal_attend(&d, numerics_fused(), want, NULL, &want_lse);
+    CHECK(same_float(lse, want_lse), "%a + %a * %a: lse %a, not %a", (double)q[0], (double)q[1], (double)k[1],
+          (double)lse, (double)want_lse);
+  }
+}
+
+/* ---- Strides beyond 32 bits ----
+
+   Two keys lie 2 GB apart, in memory of which nothing else is touched, so that hardly any is needed. */
+static void far_strides(void) {
+  enum { D = 5 };
+  static const float   q[2 * D] = { 1, 2, -1, 0, 3, -2, 1, 1, 4, 0 }, scale = 0.125f;
+  static const uint64_t apart = ((uint64_t)1 << 31) + 64;
+  const size_t          far = (size_t)apart;
+  signed char           near[2 * D] = { 1, -2, 3, 9, -5, 7, 4, -8, 2, 6 }, *codes;
+  float                 want[2 * D], got[2 * D];
+  int                   which;
+  if (sizeof far <= 4 || (codes = (signed char *)malloc(far + D)) == NULL) {
+    CHECK(1, "-");
+    printf("    skipped: no 2 GB of address space\n");
+    return;
+  }
+  memcpy(codes, near, D);
+  memcpy(codes + far, near + D, D);
+  for (which = 0; which < 3; which++) {
+    mha_desc d;
+    memset(&d, 0, sizeof d);
+    d.batch = which == 0 ? 2 : 1, d.q_heads = which == 1 ? 2 : 1, d.q_len = 1;
+    d.kv_len = which == 2 ? 2 : 1, d.d_k = D;
+    d.q = q, d.k = d.v = near, d.o = want;
+    d.k_type = d.v_type = MHA_S8;
+    d.k_scale = d.v_scale = &scale;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "near");
+    d.k = d.v = codes, d.o = got;
+    d.k_stride.batch = d.k_stride.head = d.k_stride.row = D;
+    if (which == 0) d.k_stride.batch = (ptrdiff_t)far;
+    if (which == 1) d.k_stride.head = (ptrdiff_t)far;
+    if (which == 2) d.k_stride.row = (ptrdiff_t)far;
+    d.v_stride = d.k_stride;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "far");
+    CHECK(first_difference(got, want, d.batch * d.q_heads * D) == d.batch * d.q_heads * D,
+          "dimension %d: other bits", which);
+  }
+  free(codes);
+}
+
 const group edges_groups[] = {
   { "edges: lengths", lengths },
   { "edges: tiles and blocks", tiles_and_blocks },
@@ -599,5 +670,7 @@ const group edges_groups[] = {
   { "edges: workspaces", workspaces },
   { "edges: level 1", level_1_bits },
   { "edges: level 1 refusals", level_1_refusals },
+  { "edges: beside ties", beside_ties },
+  { "edges: strides beyond 32 bits", far_strides },
   { NULL, NULL }
 };

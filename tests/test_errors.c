@@ -648,7 +648,7 @@ static void shared_memory_overlaps(void) {
 }
 
 static void overlaps_that_strides_make(void) {
-  size_t lens[BATCH] = { 1, KV_LEN - 1 };
+  size_t lens[BATCH] = { 1, KV_LEN - 1 }, reverse[BATCH] = { KV_LEN - 1, 1 };
   furnish();
   /* o as a fourth column of a packed (len, q k v) buffer meets the byte range of all three */
   BAD(plain, MHA_ERR_OVERLAP, d.batch = 1, d.kv_heads = HEADS, d.kv_len = Q_LEN, d.d_v = D_K,
@@ -658,6 +658,8 @@ static void overlaps_that_strides_make(void) {
   /* rows beyond the longest length are not read, so o may lie there */
   GOOD(plain, d.kv_lens = lens, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K);
   BAD(plain, MHA_ERR_OVERLAP, d.kv_lens = lens, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K - 1);
+  BAD(plain, MHA_ERR_OVERLAP, d.kv_lens = reverse,
+      d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K - 1);
   BAD(plain, MHA_ERR_OVERLAP, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K);
   /* a tensor that repeats is as short as its memory */
   GOOD(rich, d.mask_stride.batch = d.mask_stride.head = d.mask_stride.row = 0,
@@ -744,6 +746,8 @@ static void in_place_equals_out_of_place(void) {
 static void in_place_refused(void) {
   furnish();
   BAD(plain, MHA_ERR_OVERLAP, d.o = (float *)room(T_Q)); /* d_v is not d_k */
+  BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K - 1, d.o = (float *)room(T_Q), d.q_stride.head = D_K,
+      d.q_stride.row = HEADS * D_K, d.q_stride.batch = Q_LEN * HEADS * D_K, d.o_stride = d.q_stride);
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.o_stride.head = D_K,
       d.o_stride.row = HEADS * D_K, d.o_stride.batch = Q_LEN * HEADS * D_K + 1); /* other strides */
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.q_stride.head = D_K,
@@ -975,7 +979,9 @@ static void quantising(void) {
   CALL(MHA_ERR_ALIGN, mha_s8_from_f32(out, scales, (float *)OFF_BY(x, 2), R, C));
   CALL(MHA_ERR_ALIGN, mha_s8_from_f32(out, (float *)OFF_BY(scales, 2), x, R, 0));
   for (k = 0; k < N; k++) {
-    float was = x[k];
+    float was;
+    furnish(); /* else the rows before the bad one stand in out already */
+    was = x[k];
     x[k] = NOT_A_NUMBER;
     CALL(MHA_ERR_VALUE, mha_s8_from_f32(out, scales, x, R, C));
     x[k] = (float)INFINITY;
