@@ -641,6 +641,7 @@ static void infinite_keys(void) {
   FOR_EDGES(n, 2) {
     mha_desc d = random_call(1, 1, 2, n, 4), e;
     size_t   j = n / 2;
+    memset(t.bias, 0, n * sizeof *t.bias);
     t.q[0] = t.q[4] = 1.0f;
     t.k[j * 4] = -INF;
     d.weights = t.w;
@@ -656,6 +657,9 @@ static void infinite_keys(void) {
     t.q[0] = -1.0f, t.q[4] = 0.0f; /* +inf - inf, and 0 * inf */
     RUN(&d, "a logit of +inf, and one of 0 * inf", n);
     ALL_ARE(t.o, NOT_A_NUMBER, 8, "a logit of +inf, and one of 0 * inf", n);
+    t.k[j * 4] = 0.0f, t.bias[j] = INF, d.bias = t.bias; /* which is no way to hide */
+    RUN(&d, "a bias of +inf", n);
+    ALL_ARE(t.o, NOT_A_NUMBER, 8, "a bias of +inf", n);
   }
 }
 

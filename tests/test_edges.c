@@ -621,6 +621,23 @@ static void beside_ties(void) {
   }
 }
 
+/* A zero is +0, also where the sum of the values is the -0 of an underflow. */
+static void zeros(void) {
+  static const float q[1] = { 1.0f }, k[2] = { 0.0f, -80.0f };
+  size_t             d_v, c;
+  for (d_v = 1; d_v <= MOST; d_v++) {
+    float    v[2 * MOST], o[MOST];
+    mha_desc d;
+    for (c = 0; c < d_v; c++) v[c] = 0.0f, v[d_v + c] = -1e-20f;
+    memset(&d, 0, sizeof d);
+    d.batch = d.q_heads = d.q_len = d.d_k = 1, d.kv_len = 2, d.d_v = d_v;
+    d.q = q, d.k = k, d.v = v, d.o = o;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "not OK");
+    for (c = 0; c < d_v; c++)
+      CHECK(bits_of(o[c]) == 0, "%zu channels: %zu is %g", d_v, c, (double)o[c]);
+  }
+}
+
 /* ---- Strides beyond 32 bits ----
 
    Two keys lie 2 GB apart, in memory of which nothing else is touched, so that hardly any is needed. */
@@ -671,6 +688,7 @@ const group edges_groups[] = {
   { "edges: level 1", level_1_bits },
   { "edges: level 1 refusals", level_1_refusals },
   { "edges: beside ties", beside_ties },
+  { "edges: zeros", zeros },
   { "edges: strides beyond 32 bits", far_strides },
   { NULL, NULL }
 };

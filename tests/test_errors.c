@@ -311,7 +311,9 @@ static void ranges(void) {
     CALL(MHA_ERR_RANGE, mha_attend_join(&d, room(T_SHARED), ROOM / 2));
     d.weights = (float *)room(T_WEIGHTS);
     CHECK(mha_check(&d) == MHA_ERR_RANGE, "%s", mha_strerror(mha_check(&d)));
-    d.weights = NULL, d.kv_len = (size_t)POSITION_MAX + 2;
+    d.weights = NULL, d.kv_len = (size_t)POSITION_MAX; /* times rows, more than 64 bits count */
+    CHECK(mha_check(&d) == (sizeof(size_t) < 8 ? MHA_OK : MHA_ERR_RANGE), "%s", mha_strerror(mha_check(&d)));
+    d.kv_len = (size_t)POSITION_MAX + 2;
     CHECK(mha_check(&d) == MHA_ERR_RANGE, "%s", mha_strerror(mha_check(&d)));
   }
 }
@@ -768,9 +770,9 @@ static void in_place_with_long_rows(void) {
   float *q = (float *)guard_new(N * 4, 0), *k = (float *)guard_new(N * 4, 0),
         *v = (float *)guard_new(N * 4, 0);
   float   *o = (float *)guard_new(N * 4, 0), *copy = (float *)guard_new(N * 4, 0);
-  void    *work = guard_new(D * 4, 0);
+  void    *work = guard_new(D * 4, 0), *shared;
   mha_desc d = { 0 }, e;
-  size_t   c;
+  size_t   c, bytes;
   for (c = 0; c < N; c++) copy[c] = q[c] = rng_float(-1, 1), k[c] = rng_float(-1, 1), v[c] = rng_float(-1, 1);
   d.batch = d.q_heads = 1, d.q_len = d.kv_len = 3, d.d_k = D, d.q = q, d.k = k, d.v = v, d.o = o;
   CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "out of place");
@@ -791,6 +793,12 @@ static void in_place_with_long_rows(void) {
   CHECK(mha_attend_part(&e, 1, 2, work, D * 4) == MHA_OK && mha_attend_part(&e, 0, 2, work, D * 4) == MHA_OK,
         "in shares");
   if (numerics_fused() >= 0) CHECK(!memcmp(q, o, N * 4), "other bits in place, in shares");
+  memcpy(q, copy, N * 4);
+  bytes = mha_keys_bytes(&e), shared = guard_new(bytes, 0); /* no query is overwritten before it is read */
+  CHECK(mha_attend_keys(&e, 0, 1, shared, bytes) == MHA_OK && mha_attend_join(&e, shared, bytes) == MHA_OK,
+        "by keys");
+  if (numerics_fused() >= 0) CHECK(!memcmp(q, o, N * 4), "other bits in place, by keys");
+  guard_free(shared, "shared");
   guard_free(q, "q"), guard_free(k, "k"), guard_free(v, "v"), guard_free(o, "o"), guard_free(copy, "copy");
   guard_free(work, "work");
 }
