@@ -31,8 +31,9 @@ FOLDER = os.path.join(os.path.abspath(os.environ.get("B", "build")), "mutants")
 # Warnings, which some faults cause, kill nothing.  No variable of an outer make may get in between.
 MAKE = [os.environ.get("MAKE", "make"), "-s", "B=build", "CFLAGS=-O1", "WARN=-w", "NAME=", "SEED=0"]
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "B")}
-SUITE = ["exact", "mha", "muladd", "native", "stack", "dispatch"] # all of `make test` that is quick
+SUITE = ["exact", "mha", "muladd", "native", "stack", "dispatch"]  # all of `make test` that is quick
 GROUP_SECONDS, SECONDS = 60, 900
+
 
 class Broken(Exception):
     """The list is wrong: a fault that does not apply or does not compile."""
@@ -66,10 +67,10 @@ def plant(text, fault):
     return text[:places[0].start()] + new + text[places[0].end():]
 
 
-def first_failure(command, folder, seconds, environment=ENVIRONMENT):
+def first_failure(command, folder, seconds):
     """What it prints in its first line with FAILED, or how else it fails; None if it succeeds.  Not a second
     longer than needed: it is stopped there."""
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, text=True,
+    process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdin=subprocess.DEVNULL, text=True,
                                errors="replace", start_new_session=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     late = threading.Event()
@@ -95,6 +96,8 @@ def first_failure(command, folder, seconds, environment=ENVIRONMENT):
     timer.cancel()
     if failure or status == 0:
         return failure or None
+    if last.startswith(("no group is named", "there is no instance")):
+        raise Broken(last)
     if late.is_set():
         return "no end after %d s" % seconds
     return "signal %d" % -status if status < 0 else "status %d: %s" % (status, last)
@@ -110,7 +113,7 @@ class Tree:
         place = os.path.dirname(program)
         os.makedirs(os.path.join(self.folder, place), exist_ok=True)
         objects = [o for o in os.listdir(os.path.join(self.folder, place)) if o.endswith(".o")]
-        old = [word for o in objects for word in ("-o", os.path.join(place, o))] # have no code of mha.h
+        old = [word for o in objects for word in ("-o", os.path.join(place, o))]  # have no code of mha.h
         done = subprocess.run(MAKE + old + list(more) + [program], cwd=self.folder, env=ENVIRONMENT,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace")
@@ -150,7 +153,7 @@ def missing(fault, isas):
     for tool in tools:
         if not shutil.which(tool):
             return tool
-    if fault["program"] in ("mha", "muladd") and fault["isa"] not in isas + [None]:
+    if not elsewhere(fault) and fault["isa"] not in isas + [None]:
         return fault["isa"]
     return None
 
