@@ -118,7 +118,7 @@ class Tree:
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace")
         if done.returncode:
-            errors = [line for line in done.stdout.splitlines() if "error" in line] + ["?"]
+            errors = [line for line in done.stdout.splitlines() if "error:" in line] + ["?"]
             raise Broken("it does not compile: " + errors[0])
 
     def check(self, program, isa=None, group=None):
