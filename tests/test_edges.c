@@ -638,46 +638,6 @@ static void zeros(void) {
   }
 }
 
-/* ---- Strides beyond 32 bits ----
-
-   Two keys lie 2 GB apart, in memory of which nothing else is touched, so that hardly any is needed. */
-static void far_strides(void) {
-  enum { D = 5 };
-  static const float   q[2 * D] = { 1, 2, -1, 0, 3, -2, 1, 1, 4, 0 }, scale = 0.125f;
-  static const uint64_t apart = ((uint64_t)1 << 31) + 64;
-  const size_t          far = (size_t)apart;
-  signed char           near[2 * D] = { 1, -2, 3, 9, -5, 7, 4, -8, 2, 6 }, *codes;
-  float                 want[2 * D], got[2 * D];
-  int                   which;
-  if (sizeof far <= 4 || (codes = (signed char *)malloc(far + D)) == NULL) {
-    CHECK(1, "-");
-    printf("    skipped: no 2 GB of address space\n");
-    return;
-  }
-  memcpy(codes, near, D);
-  memcpy(codes + far, near + D, D);
-  for (which = 0; which < 3; which++) {
-    mha_desc d;
-    memset(&d, 0, sizeof d);
-    d.batch = which == 0 ? 2 : 1, d.q_heads = which == 1 ? 2 : 1, d.q_len = 1;
-    d.kv_len = which == 2 ? 2 : 1, d.d_k = D;
-    d.q = q, d.k = d.v = near, d.o = want;
-    d.k_type = d.v_type = MHA_S8;
-    d.k_scale = d.v_scale = &scale;
-    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "near");
-    d.k = d.v = codes, d.o = got;
-    d.k_stride.batch = d.k_stride.head = d.k_stride.row = D;
-    if (which == 0) d.k_stride.batch = (ptrdiff_t)far;
-    if (which == 1) d.k_stride.head = (ptrdiff_t)far;
-    if (which == 2) d.k_stride.row = (ptrdiff_t)far;
-    d.v_stride = d.k_stride;
-    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "far");
-    CHECK(first_difference(got, want, d.batch * d.q_heads * D) == d.batch * d.q_heads * D,
-          "dimension %d: other bits", which);
-  }
-  free(codes);
-}
-
 const group edges_groups[] = {
   { "edges: lengths", lengths },
   { "edges: tiles and blocks", tiles_and_blocks },
@@ -689,6 +649,5 @@ const group edges_groups[] = {
   { "edges: level 1 refusals", level_1_refusals },
   { "edges: beside ties", beside_ties },
   { "edges: zeros", zeros },
-  { "edges: strides beyond 32 bits", far_strides },
   { NULL, NULL }
 };
