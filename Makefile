@@ -11,6 +11,7 @@ SECONDS ?= 60
 OLD    ?= HEAD
 BENCH  ?=
 ARGS   ?=
+EVERY  ?=
 B      ?= build
 
 WARN   ?= -Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Werror
@@ -110,11 +111,17 @@ bench-peers: $(B)/peers.so $(B)/naive.so ## speed against PyTorch, ONNX, ggml, n
 	  $(if $(NAME),--shapes $(NAME)) $(ARGS); \
 	else echo "skipped: $(PYTHON) is not installed (install Python 3 with venv and pip, or set PYTHON)"; fi
 
+mutants: ## plant faults, each of which the tests must notice; NAME=window some, EVERY=5 every fifth (Python)
+	@if p=$$(PYTHON=$(PYTHON) sh tests/python.sh); \
+	then MAKE="$(MAKE)" "$$p" -B tests/mutants/run.py "$(NAME)" $(EVERY); \
+	else echo "skipped: $(PYTHON) is not installed"; fi
+
 clean: ## delete build/
 	rm -rf $(B)
 
 .PHONY: help run test examples inclusion targets coverage firmware accuracy dist-check prove fuzz bench \
-        bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean FORCE
+        mutants bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden \
+        clean FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more, without MHA_S8_ROWS its integer kernels.
@@ -134,6 +141,9 @@ $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags
 
 $(B)/stack: tests/stack.c mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) -o $@ tests/stack.c $(LDFLAGS) -pthread
+
+$(B)/dispatch: tests/dispatch.c mha.h $(B)/flags
+	$(CC) $(TEST_FLAGS) -o $@ tests/dispatch.c $(LDFLAGS)
 
 $(B)/curves_fused:  VARIANT = -DMHA_EXACT_FMA
 $(B)/curves_muladd: VARIANT = -DMHA_NO_FMA

@@ -206,8 +206,9 @@ elif [ -n "${NAME:-}" ]; then
 else
   show=no
   echo "compiling, then running; the results come all at once"
-  build $programs $stack $shared bench $examples
+  build $programs dispatch $stack $shared bench $examples
   run_programs
+  if built dispatch; then start dispatch "$B/dispatch"; wait; finish dispatch; fi
   if [ -z "$stack" ]; then skipped "stack: a sanitizer takes some of its own"
   elif built stack; then start stack "$B/stack"; wait; finish stack; fi
   if [ -z "$shared" ]; then skipped "native attention in Python's integers: Python has no sanitizer"

@@ -614,27 +614,34 @@ static void overflow_is_not_absence(void) {
   }
 }
 
+/* Also where a key among them is hidden, which then must be lower still. */
 static void lowest_biases_are_a_mean(void) {
-  FOR_EDGES(n, 1) {
-    mha_desc d = random_call(1, 1, 2, n, 4);
-    size_t   i, j, c;
-    for (j = 0; j < n; j++) t.bias[j] = -3.402823466e+38f;
-    d.bias = t.bias, d.weights = t.w;
-    RUN(&d, "biases of -FLT_MAX", n);
-    for (i = 0; i < 2; i++)
-      for (c = 0; c < 4; c++) {
-        double sum = 0.0;
-        for (j = 0; j < n; j++) sum += (double)t.v[j * 4 + c];
-        NEAR(t.o[i * 4 + c], sum / (double)n, bound(n, 4, 0.0, 6.0), "biases of -FLT_MAX", n);
-      }
-    ALL_ARE(t.w, t.w[0], 2 * n, "weights under biases of -FLT_MAX", n);
-  }
+  int hole;
+  FOR_EDGES(n, 1)
+    for (hole = 0; hole <= (n > 2); hole++) {
+      mha_desc d = random_call(1, 1, 2, n, 4);
+      size_t   seen = n - (size_t)hole, i, j, c;
+      for (j = 0; j < n; j++) t.bias[j] = -3.402823466e+38f, t.keep[j] = 1;
+      if (hole) t.keep[n / 2] = 0;
+      d.bias = t.bias, d.mask = t.keep, d.weights = t.w;
+      RUN(&d, "biases of -FLT_MAX", n);
+      for (i = 0; i < 2; i++)
+        for (c = 0; c < 4; c++) {
+          double sum = 0.0;
+          for (j = 0; j < n; j++) sum += t.keep[j] ? (double)t.v[j * 4 + c] : 0.0;
+          NEAR(t.o[i * 4 + c], sum / (double)seen, bound(n, 4, 0.0, 6.0), "biases of -FLT_MAX", n);
+        }
+      for (i = 0; i < 2; i++)
+        for (j = 0; j < n; j++)
+          ALL_ARE(t.w + i * n + j, t.keep[j] ? t.w[0] : 0.0f, 1, "weights under biases of -FLT_MAX", n);
+    }
 }
 
 static void infinite_keys(void) {
   FOR_EDGES(n, 2) {
     mha_desc d = random_call(1, 1, 2, n, 4), e;
     size_t   j = n / 2;
+    memset(t.bias, 0, n * sizeof *t.bias);
     t.q[0] = t.q[4] = 1.0f;
     t.k[j * 4] = -INF;
     d.weights = t.w;
@@ -650,6 +657,9 @@ static void infinite_keys(void) {
     t.q[0] = -1.0f, t.q[4] = 0.0f; /* +inf - inf, and 0 * inf */
     RUN(&d, "a logit of +inf, and one of 0 * inf", n);
     ALL_ARE(t.o, NOT_A_NUMBER, 8, "a logit of +inf, and one of 0 * inf", n);
+    t.k[j * 4] = 0.0f, t.bias[j] = INF, d.bias = t.bias; /* which is no way to hide */
+    RUN(&d, "a bias of +inf", n);
+    ALL_ARE(t.o, NOT_A_NUMBER, 8, "a bias of +inf", n);
   }
 }
 

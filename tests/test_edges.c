@@ -2,6 +2,7 @@
    rule of visibility: each result is compared bit for bit with the literal order of roundings.
 
    Tensors end with the last element that may be read, in guarded memory at any address. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -590,6 +591,53 @@ static void level_1_refusals(void) {
   free(before);
 }
 
+/* ---- Sums beside a tie ----
+
+   A product ends so close to the middle between two floats that rounding the sum to double first would round
+   it twice.  With one key the LSE shows the score: products of two channels. */
+static void beside_ties(void) {
+  enum { CASES = 500 };
+  size_t n = 0;
+  if (!begin() || numerics_fused() < 0) return;
+  while (n < CASES) {
+    float    q[2], k[2], v[2] = { 1, 2 }, o[2], want[2], lse, want_lse;
+    double   half, product;
+    mha_desc d;
+    memset(&d, 0, sizeof d);
+    d.batch = d.q_heads = d.q_len = d.kv_len = 1, d.d_k = 2;
+    d.q = q, d.k = k, d.v = v, d.o = o, d.lse = &lse;
+    d.scale = 0.693147182f; /* times log2(e) it is 1: the query is not rounded */
+    q[0] = from_bits(0x3f800000u | (uint32_t)rng_below(1u << 23)), k[0] = 1.0f;
+    q[1] = from_bits(0x3f800000u | (uint32_t)rng_below(1u << 23));
+    half = rng_chance(50) ? 1.0 / 16777216.0 : -1.0 / 16777216.0; /* half a unit in the last place of q[0] */
+    k[1] = (float)(half / (double)q[1]);
+    product = (double)q[1] * (double)k[1] / half - 1.0;
+    if (product == 0.0 || fabs(product) > 1.0 / (1 << 30)) continue;
+    n++;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "not OK");
+    literal_attend(&d, numerics_fused(), want, NULL, &want_lse);
+    CHECK(same_float(lse, want_lse), "%a + %a * %a: lse %a, not %a", (double)q[0], (double)q[1], (double)k[1],
+          (double)lse, (double)want_lse);
+  }
+}
+
+/* A zero is +0, also where the sum of the values is the -0 of an underflow. */
+static void zeros(void) {
+  static const float q[1] = { 1.0f }, k[2] = { 0.0f, -80.0f };
+  size_t             d_v, c;
+  for (d_v = 1; d_v <= MOST; d_v++) {
+    float    v[2 * MOST], o[MOST];
+    mha_desc d;
+    for (c = 0; c < d_v; c++) v[c] = 0.0f, v[d_v + c] = -1e-20f;
+    memset(&d, 0, sizeof d);
+    d.batch = d.q_heads = d.q_len = d.d_k = 1, d.kv_len = 2, d.d_v = d_v;
+    d.q = q, d.k = k, d.v = v, d.o = o;
+    CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "not OK");
+    for (c = 0; c < d_v; c++)
+      CHECK(bits_of(o[c]) == 0, "%zu channels: %zu is %g", d_v, c, (double)o[c]);
+  }
+}
+
 const group edges_groups[] = {
   { "edges: lengths", lengths },
   { "edges: tiles and blocks", tiles_and_blocks },
@@ -599,5 +647,7 @@ const group edges_groups[] = {
   { "edges: workspaces", workspaces },
   { "edges: level 1", level_1_bits },
   { "edges: level 1 refusals", level_1_refusals },
+  { "edges: beside ties", beside_ties },
+  { "edges: zeros", zeros },
   { NULL, NULL }
 };

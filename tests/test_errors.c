@@ -311,7 +311,9 @@ static void ranges(void) {
     CALL(MHA_ERR_RANGE, mha_attend_join(&d, room(T_SHARED), ROOM / 2));
     d.weights = (float *)room(T_WEIGHTS);
     CHECK(mha_check(&d) == MHA_ERR_RANGE, "%s", mha_strerror(mha_check(&d)));
-    d.weights = NULL, d.kv_len = (size_t)POSITION_MAX + 2;
+    d.weights = NULL, d.kv_len = (size_t)POSITION_MAX; /* times rows, more than 64 bits count */
+    CHECK(mha_check(&d) == (sizeof(size_t) < 8 ? MHA_OK : MHA_ERR_RANGE), "%s", mha_strerror(mha_check(&d)));
+    d.kv_len = (size_t)POSITION_MAX + 2;
     CHECK(mha_check(&d) == MHA_ERR_RANGE, "%s", mha_strerror(mha_check(&d)));
   }
 }
@@ -648,7 +650,7 @@ static void shared_memory_overlaps(void) {
 }
 
 static void overlaps_that_strides_make(void) {
-  size_t lens[BATCH] = { 1, KV_LEN - 1 };
+  size_t lens[BATCH] = { 1, KV_LEN - 1 }, reverse[BATCH] = { KV_LEN - 1, 1 };
   furnish();
   /* o as a fourth column of a packed (len, q k v) buffer meets the byte range of all three */
   BAD(plain, MHA_ERR_OVERLAP, d.batch = 1, d.kv_heads = HEADS, d.kv_len = Q_LEN, d.d_v = D_K,
@@ -658,6 +660,8 @@ static void overlaps_that_strides_make(void) {
   /* rows beyond the longest length are not read, so o may lie there */
   GOOD(plain, d.kv_lens = lens, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K);
   BAD(plain, MHA_ERR_OVERLAP, d.kv_lens = lens, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K - 1);
+  BAD(plain, MHA_ERR_OVERLAP, d.kv_lens = reverse,
+      d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K - 1);
   BAD(plain, MHA_ERR_OVERLAP, d.o = (float *)d.k + (2 * KV_LEN - 1) * KV_HEADS * D_K);
   /* a tensor that repeats is as short as its memory */
   GOOD(rich, d.mask_stride.batch = d.mask_stride.head = d.mask_stride.row = 0,
@@ -744,6 +748,8 @@ static void in_place_equals_out_of_place(void) {
 static void in_place_refused(void) {
   furnish();
   BAD(plain, MHA_ERR_OVERLAP, d.o = (float *)room(T_Q)); /* d_v is not d_k */
+  BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K - 1, d.o = (float *)room(T_Q), d.q_stride.head = D_K,
+      d.q_stride.row = HEADS * D_K, d.q_stride.batch = Q_LEN * HEADS * D_K, d.o_stride = d.q_stride);
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.o_stride.head = D_K,
       d.o_stride.row = HEADS * D_K, d.o_stride.batch = Q_LEN * HEADS * D_K + 1); /* other strides */
   BAD(plain, MHA_ERR_OVERLAP, d.d_v = D_K, d.o = (float *)room(T_Q), d.q_stride.head = D_K,
@@ -764,9 +770,9 @@ static void in_place_with_long_rows(void) {
   float *q = (float *)guard_new(N * 4, 0), *k = (float *)guard_new(N * 4, 0),
         *v = (float *)guard_new(N * 4, 0);
   float   *o = (float *)guard_new(N * 4, 0), *copy = (float *)guard_new(N * 4, 0);
-  void    *work = guard_new(D * 4, 0);
+  void    *work = guard_new(D * 4, 0), *shared;
   mha_desc d = { 0 }, e;
-  size_t   c;
+  size_t   c, bytes;
   for (c = 0; c < N; c++) copy[c] = q[c] = rng_float(-1, 1), k[c] = rng_float(-1, 1), v[c] = rng_float(-1, 1);
   d.batch = d.q_heads = 1, d.q_len = d.kv_len = 3, d.d_k = D, d.q = q, d.k = k, d.v = v, d.o = o;
   CHECK(mha_attend(&d, NULL, 0) == MHA_OK, "out of place");
@@ -787,6 +793,12 @@ static void in_place_with_long_rows(void) {
   CHECK(mha_attend_part(&e, 1, 2, work, D * 4) == MHA_OK && mha_attend_part(&e, 0, 2, work, D * 4) == MHA_OK,
         "in shares");
   if (numerics_fused() >= 0) CHECK(!memcmp(q, o, N * 4), "other bits in place, in shares");
+  memcpy(q, copy, N * 4);
+  bytes = mha_keys_bytes(&e), shared = guard_new(bytes, 0); /* no query is overwritten before it is read */
+  CHECK(mha_attend_keys(&e, 0, 1, shared, bytes) == MHA_OK && mha_attend_join(&e, shared, bytes) == MHA_OK,
+        "by keys");
+  if (numerics_fused() >= 0) CHECK(!memcmp(q, o, N * 4), "other bits in place, by keys");
+  guard_free(shared, "shared");
   guard_free(q, "q"), guard_free(k, "k"), guard_free(v, "v"), guard_free(o, "o"), guard_free(copy, "copy");
   guard_free(work, "work");
 }
@@ -975,7 +987,9 @@ static void quantising(void) {
   CALL(MHA_ERR_ALIGN, mha_s8_from_f32(out, scales, (float *)OFF_BY(x, 2), R, C));
   CALL(MHA_ERR_ALIGN, mha_s8_from_f32(out, (float *)OFF_BY(scales, 2), x, R, 0));
   for (k = 0; k < N; k++) {
-    float was = x[k];
+    float was;
+    furnish(); /* else the rows before the bad one stand in out already */
+    was = x[k];
     x[k] = NOT_A_NUMBER;
     CALL(MHA_ERR_VALUE, mha_s8_from_f32(out, scales, x, R, C));
     x[k] = (float)INFINITY;

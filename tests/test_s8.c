@@ -150,6 +150,18 @@ static void random_visibility(mha_s8_desc *d) {
   }
 }
 
+/* What head h has from the literal formulas; TFLM's factors are given to the bit. */
+static void literal_new(problem *p, size_t h) {
+  const mha_s8_consts *c = &p->consts[h];
+  literal_s8          *literal = &p->literal[h];
+  literal_s8_make(literal, &p->quant[h]);
+  if (c->mode == MHA_S8_NATIVE) CHECK(literal_s8_take_factors(literal, c), "factors that the scales are not");
+  else
+    CHECK(c->qk.multiplier == literal->qk && c->pv.multiplier == literal->pv,
+          "factors %ld and %ld, wanted %ld and %ld", (long)c->qk.multiplier, (long)c->pv.multiplier,
+          (long)literal->qk, (long)literal->pv);
+}
+
 /* Constants of every head; 0 where mha_s8_prepare refuses one. */
 static int prepare_all(problem *p, int mode, int near) {
   size_t heads = p->d.consts_stride ? p->d.q_heads : 1, h;
@@ -160,10 +172,7 @@ static int prepare_all(problem *p, int mode, int near) {
     else a->d_k = p->d.d_k + rng_below(3);
     a->kv_len = p->d.kv_len + rng_below(3) + !p->d.kv_len;
     if (mha_s8_prepare(&p->consts[h], mode == MHA_S8_TFLM ? p->tables[h] : NULL, a) != MHA_OK) return 0;
-    literal_s8_make(&p->literal[h], a);
-    if (mode == MHA_S8_NATIVE)
-      CHECK(literal_s8_take_factors(&p->literal[h], &p->consts[h]),
-            "the factors are not those of the scales");
+    literal_new(p, h);
   }
   return 1;
 }
@@ -234,9 +243,7 @@ static int problem_prepare(problem *p) {
   const mha_s8_quant *a = p->quant;
   mha_status          status = mha_s8_prepare(p->consts, a->mode == MHA_S8_TFLM ? p->tables[0] : NULL, a);
   if (!CHECK(status == MHA_OK, "mha_s8_prepare: %s", mha_strerror(status))) return 0;
-  literal_s8_make(p->literal, a);
-  if (a->mode == MHA_S8_NATIVE)
-    CHECK(literal_s8_take_factors(p->literal, p->consts), "the factors are not those of the scales");
+  literal_new(p, 0);
   return 1;
 }
 
@@ -548,6 +555,26 @@ static void s8_weights(void) {
       same_as_literal(p, "halves");
     }
   problem_free(p);
+}
+
+/* Weights that add up to 257 and more in one row or in both: of values at one end, 16 bits hold the sums of
+   256 at most. */
+static void s8_runs(void) {
+  size_t n, which;
+  int    v, flags;
+  for (n = 150; n < 400; n++)
+    for (v = -128; v < 128; v += 255)
+      for (which = 0; which < 3; which++) { /* keys that are alike for the first row, the second, both */
+        problem *p = problem_plain(MHA_S8_TFLM, 2, n, 1, 9);
+        p->q[0] = which == 1, p->q[1] = which == 0, p->k[0] = 127;
+        p->quant->q = p->quant->k = p->quant->logits = affine(1.0f, 0);
+        memset(p->v, v, n * 9);
+        if (problem_prepare(p)) {
+          flags = literal_s8_attend(&p->d, p->literal, p->want);
+          both_as_literal(p, flags, "runs");
+        }
+        problem_free(p);
+      }
 }
 
 /* Native: two keys, one at each distance from 0 to beyond 16 octaves below the other, whose values cancel but
@@ -1470,6 +1497,7 @@ const group s8_groups[] = {
   { "s8: a step at a time", s8_steps },
   { "s8: exponentials", s8_exps },
   { "s8: weights", s8_weights },
+  { "s8: runs", s8_runs },
   { "s8: native exponentials", s8_native_exps },
   { "s8: native sums", s8_native_sums },
   { "s8: sums of 512", s8_cliff },
