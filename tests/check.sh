@@ -59,6 +59,7 @@ older       older_cpus
 tcc         hosted "tcc" "scalar multiply" tcc "" "" "" ""
 zig         zig
 elsewhere   elsewhere
+msvc        microsoft
 x86-64      native gcc -O0
 x86-64      native gcc -O1
 x86-64      native gcc -O2
@@ -105,7 +106,7 @@ say() {
 # no WHAT [FILE]: what failed, and the end of what it said
 no() {
   say failed "$1" "$(compiler "${cc:-}" 2> /dev/null)"
-  [ ! -r "${2:-}" ] || { grep -e error -e FAILED -e 'tests/' "$2" || tail -n 4 "$2"; } | head -n 6 | cut -c 1-120 |
+  [ ! -r "${2:-}" ] || { grep -e error: -e FAILED -e 'tests/' "$2" || tail -n 4 "$2"; } | head -n 6 | cut -c 1-120 |
     sed 's/^/            /'
 }
 
@@ -152,6 +153,11 @@ hosted() {
   warn="$W $WD"
   case $wanted in *excess) warn=$W ;; esac
   case $cc in tcc) warn= ;; esac
+  echo 'int main(void) { return 0; }' > "$T/empty.c"
+  $cc -o "$T/empty" "$T/empty.c" $link > /dev/null 2>&1 || {
+    skipped "$what: a C library for $cc not installed"
+    return
+  }
   hash || return
   $limit $run "$T/hash.exe" > "$T/hashes" 2> "$T/log" || { no "$what, hashes" "$T/log"; return; }
   more=
@@ -334,6 +340,25 @@ elsewhere() {
       tests/firmware/mha.c
   done
 }
+
+# What Microsoft's compiler would be given: nothing in it may be known only to GNU's and its like.
+microsoft() {
+  cc=gcc
+  needs "syntax for MSVC" gcc || return
+  version=$(compiler gcc)
+  mkdir -p "$T/empty"
+  for header in stddef.h stdint.h float.h immintrin.h intrin.h arm_neon.h; do : > "$T/empty/$header"; done
+  for machine in _M_X64 _M_ARM64 _M_IX86; do
+    what="syntax for MSVC, $machine"
+    if ! gcc -E -P -undef -nostdinc -I"$T/empty" -I. -D_MSC_VER=1930 -D$machine=100 -DDBL_MANT_DIG=53 \
+      tests/firmware/mha.c > "$T/text" 2> "$T/log"; then no "$what" "$T/log"
+    elif grep -n -e __attribute__ -e '__asm' -e __builtin_ -e __inline__ -e __typeof -e typeof -e '({' \
+      -e __extension__ -e __restrict__ -e __int128 -e __atomic "$T/text" | sed 's/^/error: /' > "$T/log" &&
+      [ -s "$T/log" ]; then no "$what" "$T/log"
+    else say ok "$what" "$version" "" "" "" "$(wc -l < "$T/text") lines"; fi
+  done
+}
+
 compiles() {
   what=$1; shift
   if "$@" > "$T/log" 2>&1; then say ok "$what" "$version" "" "" "" compiles; else no "$what" "$T/log"; fi
