@@ -45,11 +45,11 @@ test: ## every test; SEED=7 other random numbers, NAME=errors only groups named 
 examples: ## build and run every example
 	@MAKE="$(MAKE)" sh tests/run.sh examples
 
-inclusion: ## every compiler, language mode, -O level and way of including that this machine has
-	@sh tests/inclusion.sh
+check: ## every target, sanitizer and analyser whose tools are here, a line each; NAME=wasm only some
+	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/check.sh $(NAME)
 
-targets: ## WebAssembly under Node and wasmtime, AVX-512 in the emulator Bochs, where they are installed
-	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/targets.sh
+check-tools: ## install them: Debian's as root, Python's into build/
+	@PYTHON="$(PYTHON)" sh tests/check_tools.sh
 
 coverage: ## lines and branches of mha.h that the tests reach (gcc, gcovr); a report into build/coverage
 	@MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/coverage.sh
@@ -119,9 +119,9 @@ mutants: ## plant faults, each of which the tests must notice; NAME=window some,
 clean: ## delete build/
 	rm -rf $(B)
 
-.PHONY: help run test examples inclusion targets coverage firmware accuracy dist-check prove fuzz bench \
-        mutants bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden \
-        clean FORCE
+.PHONY: help run test examples check check-tools coverage firmware accuracy dist-check prove fuzz mutants \
+        bench bench-compare bench-growth bench-peers minilm-data peers-minilm peers-tflm tflm-golden clean \
+        FORCE
 
 ## Tests: one program per way of rounding; only the file with the implementation differs.  Without MHA_NO_SIMD
 ## the second would run the vector instance of the first once more, without MHA_S8_ROWS its integer kernels.
@@ -129,11 +129,8 @@ clean: ## delete build/
 $(B)/test_exact:  VARIANT = -DMHA_EXACT_FMA -DMHA_NO_SIMD -DMHA_S8_ROWS=1
 $(B)/test_muladd: VARIANT = -DMHA_NO_FMA
 
-# For WebAssembly (make targets): only there has the compiler that flag.
-$(B)/test_simd128: VARIANT = -msimd128
-
-# -lm is for the double-precision oracle in the tests; mha.h needs none (make inclusion checks that).
-$(PROGRAMS) $(B)/test_simd128: tests/test_mha.c $(OBJECTS) $(HEADERS) $(B)/flags
+# -lm is for the double-precision oracle in the tests; mha.h needs none (tests/inclusion.sh checks that).
+$(PROGRAMS): tests/test_mha.c $(OBJECTS) $(HEADERS) $(B)/flags
 	$(CC) $(TEST_FLAGS) $(VARIANT) $(COVERAGE) -o $@ tests/test_mha.c $(OBJECTS) $(LDFLAGS) -lm
 
 $(OBJECTS): $(B)/%.o: tests/%.c $(HEADERS) $(B)/flags

@@ -4217,13 +4217,14 @@ MHA__INLINE float mha__mul_add(float a, float b, float c) {
 /* x[0] .. x[7] become the next eight floats from p on.  One instruction of ARM's does that, but compilers
    emit eight. */
 #if MHA__LANES == 1 && defined(__arm__) && defined(__ARM_FP) && (defined(__GNUC__) || defined(__clang__))
+typedef struct { float x[8]; } mha__eight;
 #  define mha__load8(x, p)                                                                                   \
   do {                                                                                                       \
     register float x0 __asm__("s0"), x1 __asm__("s1"), x2 __asm__("s2"), x3 __asm__("s3");                   \
     register float x4 __asm__("s4"), x5 __asm__("s5"), x6 __asm__("s6"), x7 __asm__("s7");                   \
     __asm__("vldmia %8!, {s0-s7}"                                                                            \
             : "=t"(x0), "=t"(x1), "=t"(x2), "=t"(x3), "=t"(x4), "=t"(x5), "=t"(x6), "=t"(x7), "+r"(p)        \
-            : "m"(*(const float(*)[8])(p)));                                                                 \
+            : "m"(*(const mha__eight *)(const void *)(p)));                                                  \
     x[0] = x0, x[1] = x1, x[2] = x2, x[3] = x3, x[4] = x4, x[5] = x5, x[6] = x6, x[7] = x7;                  \
   } while (0)
 #elif MHA__LANES == 1

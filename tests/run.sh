@@ -56,7 +56,7 @@ run_programs() {
     started="$started $program"
   done
   if [ -z "${NAME:-}" ]; then
-    start inclusion sh tests/inclusion.sh quick
+    start inclusion sh tests/inclusion.sh
     started="$started inclusion"
   fi
   wait

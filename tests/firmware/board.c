@@ -17,6 +17,8 @@ void say(const char *what, const char *name, unsigned long n) {
   say_text(name, p);
 }
 
+static uint32_t all = HASH_START;
+
 void say_hash(const char *what, const char *name, uint32_t hash) {
   char text[9];
   int  k;
@@ -26,7 +28,16 @@ void say_hash(const char *what, const char *name, uint32_t hash) {
   board_text(what);
   board_text(" ");
   say_text(name, text);
+  for (k = 24; k >= 0; k -= 8) all = (all ^ (hash >> k & 255u)) * 16777619u;
 }
+
+uint32_t said_all(void) {
+  const uint32_t hash = all;
+  all = HASH_START;
+  return hash;
+}
+
+void say_all(const char *what) { say_hash(what, "all", said_all()); }
 
 /* ---- Counting ---- */
 

@@ -17,6 +17,9 @@ unsigned long board_cycles(void); /* since board_start; 0 on boards without a co
 void say(const char *what, const char *name, unsigned long n);
 void say_hash(const char *what, const char *name, uint32_t hash);
 void say_text(const char *what, const char *text);
+/* One hash over all hashes said since the start or the last of these. */
+uint32_t said_all(void);
+void     say_all(const char *what);
 
 /* Runs a call and says "count NAME CYCLES".  Under QEMU a plugin counts instructions between the marks. */
 void mark_begin(void);

@@ -1,8 +1,12 @@
-/* float_hash.c - float attention in little memory, one hash per case; the desktop's are those to get. */
+/* float_hash.c - float attention in little memory, one hash per case; the desktop's are those to get.  A program
+   of its own, or with HASH_PART a part of tests/hash.c (in C++, too). */
 #include "../../mha.h"
 #include "firmware.h"
 
-static float  memory[2048]; /* what a case works on: q, k and v first, outputs last */
+#ifndef HASH_FLOATS
+#  define HASH_FLOATS 2048
+#endif
+static float  memory[HASH_FLOATS]; /* what a case works on: q, k and v first, outputs last */
 static size_t used;
 
 static float *take(size_t n) {
@@ -19,8 +23,8 @@ static float *take_noise(size_t n) {
 
 /* A descriptor with noise for q, and for k and v if they are float, and room for o. */
 static mha_desc desc(size_t q_heads, size_t kv_heads, size_t q_len, size_t kv_len, size_t d_k, size_t d_v) {
-  static const mha_desc zero;
-  mha_desc              d = zero;
+  static mha_desc zero;
+  mha_desc        d = zero;
   d.batch = 1;
   d.q_heads = q_heads;
   d.kv_heads = kv_heads;
@@ -154,8 +158,7 @@ static uint32_t in_parts(void) { /* keys shared out, then rows */
   return hash_floats(h, d.o, 12);
 }
 
-int main(void);
-int main(void) {
+static void float_hash(void) {
   static const struct {
     const char *name;
     uint32_t  (*run)(void);
@@ -169,5 +172,13 @@ int main(void) {
     noise_seed((uint32_t)n + 1u);
     say_hash("float", cases[n].name, cases[n].run());
   }
+}
+
+#ifndef HASH_PART
+int main(void);
+int main(void) {
+  float_hash();
+  say_all("float");
   return 0;
 }
+#endif

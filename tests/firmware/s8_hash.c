@@ -1,5 +1,6 @@
 /* s8_hash.c - integer attention in little memory: a hash per case and arithmetic, which must be the
-   desktop's.  Rows in parts, and without scratch, must give the same bytes here and now. */
+   desktop's.  Rows in parts, and without scratch, must give the same bytes here and now.  A program of its own,
+   or with HASH_PART a part of tests/hash.c (in C++, too). */
 #include "firmware.h"
 #include "s8.h"
 
@@ -34,9 +35,9 @@ static const struct {
   { "tflm", &tflm_8 }, { "native", &native_8 }, { "tflm_map", &tflm_map }, { "native_steep", &native_steep }
 };
 
-static mha_s8_desc desc(const test *t, const mha_s8_consts *consts) {
-  static const mha_s8_desc zero;
-  mha_s8_desc              d = zero;
+static mha_s8_desc s8_desc(const test *t, const mha_s8_consts *consts) {
+  static mha_s8_desc zero;
+  mha_s8_desc        d = zero;
   d.q_heads = t->q_heads;
   d.q_len = t->q_len;
   d.kv_len = t->kv_len;
@@ -57,10 +58,10 @@ static mha_s8_desc desc(const test *t, const mha_s8_consts *consts) {
   return d;
 }
 
-static mha_status with_scratch(const mha_s8_desc *d, size_t first, size_t rows, uint8_t *memory) {
+static mha_status with_scratch(const mha_s8_desc *d, size_t first, size_t rows, uint8_t *room) {
   const size_t bytes = mha_s8_scratch_bytes(d->consts->mode, d->kv_len, d->d_k);
-  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm(d, first, rows, memory, bytes)
-                                        : mha_s8_native(d, first, rows, memory, bytes);
+  return d->consts->mode == MHA_S8_TFLM ? mha_s8_tflm(d, first, rows, room, bytes)
+                                        : mha_s8_native(d, first, rows, room, bytes);
 }
 
 static mha_status lean(const mha_s8_desc *d) {
@@ -79,7 +80,7 @@ static uint32_t result(mha_status status, size_t codes) {
 }
 
 static void run(const test *t, const char *name, const mha_s8_consts *consts) {
-  const mha_s8_desc d = desc(t, consts);
+  const mha_s8_desc d = s8_desc(t, consts);
   const size_t      rows = d.q_heads * d.q_len, codes = rows * d.d_v;
   size_t            first;
   mha_status        status = MHA_OK;
@@ -96,8 +97,7 @@ static void run(const test *t, const char *name, const mha_s8_consts *consts) {
   say_hash(t->name, name, h);
 }
 
-int main(void);
-int main(void) {
+static void s8_hash(void) {
   size_t n, a;
   for (n = 0; n < sizeof tests / sizeof tests[0]; n++) {
     const test *t = &tests[n];
@@ -108,5 +108,13 @@ int main(void) {
     for (a = 0; a < sizeof arithmetics / sizeof arithmetics[0]; a++)
       run(t, arithmetics[a].name, arithmetics[a].consts);
   }
+}
+
+#ifndef HASH_PART
+int main(void);
+int main(void) {
+  s8_hash();
+  say_all("int8");
   return 0;
 }
+#endif
