@@ -1391,7 +1391,6 @@ static mha_status mha__resolve_tensors(mha__call *a) {
   a->q = mha__packed(d->q_stride, d->q_len, heads, d->d_k);
   a->k = mha__packed(d->k_stride, d->kv_len, kv_heads, d->d_k);
   a->v = mha__packed(d->v_stride, d->kv_len, kv_heads, a->d_v);
-  if (len < 2) a->k.row = a->v.row = 0; /* as large as it may be, no pointer is to step by it */
   weights = mha__packed(weights, heads, d->q_len, d->kv_len); /* (batch, heads, rows): heads for rows */
   lse = mha__packed(lse, heads, d->q_len, 1);
   a->o_range = a->ranges;
@@ -1410,6 +1409,7 @@ static mha_status mha__resolve_tensors(mha__call *a) {
   mha__note(a, d->sinks, MHA__INPUT, heads, MHA_F32);
   mha__note(a, d, MHA__INPUT, sizeof *d, MHA_S8);
   if (a->status) return a->status;
+  if (len < 2) a->k.row = a->v.row = 0; /* as large as it may be, no pointer is to step by it */
   if (!d->batch || !d->q_len) return MHA_OK; /* no rows, nothing to write */
   if (mha__coincide(a)) return MHA_ERR_STRIDE;
   a->rows = d->batch * heads * d->q_len; /* fits: o has at least as many elements */

@@ -227,11 +227,12 @@ static mha_desc strided(void) {
 static void strides(void) {
   furnish();
   GOOD(strided, (void)d);
-#define EACH_STRIDE(name)                              \
-  BAD(strided, MHA_ERR_STRIDE, d.name.batch = -1);     \
-  BAD(strided, MHA_ERR_STRIDE, d.name.head = -1);      \
-  BAD(strided, MHA_ERR_STRIDE, d.name.row = -1);       \
-  BAD(strided, MHA_ERR_STRIDE, d.name.row = PTRDIFF_MIN)
+#define EACH_STRIDE(name)                                 \
+  BAD(strided, MHA_ERR_STRIDE, d.name.batch = -1);        \
+  BAD(strided, MHA_ERR_STRIDE, d.name.head = -1);         \
+  BAD(strided, MHA_ERR_STRIDE, d.name.row = -1);          \
+  BAD(strided, MHA_ERR_STRIDE, d.name.row = PTRDIFF_MIN); \
+  BAD(strided, MHA_ERR_STRIDE, d.kv_len = 1, d.kv_lens = NULL, d.name.row = -1)
   WITH_EVERY_STRIDE(EACH_STRIDE);
 #undef EACH_STRIDE
   /* elements of o that coincide: whole rows, or one channel of neighbours */
