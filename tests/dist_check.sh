@@ -1,7 +1,7 @@
 #!/bin/sh
-# dist_check.sh - what `make dist-check` does: is the header ready to be handed out?  Copies mha.h alone into an
-# empty folder and builds README's program there as a user would, with each compiler and nothing else; then
-# compares what must agree: versions, the list of files.
+# dist_check.sh - what `make dist-check` does: is the header ready to be handed out?  Copies mha.h alone into
+# an empty folder and builds README's program there as a user would, with each compiler and nothing else;
+# then compares what must agree: versions, the list of files.
 #
 # From the environment: B (where the folder is made).
 set -u
@@ -48,7 +48,8 @@ agree "version, MHA_VERSION" "$number" "$(sed -n 's/^#define MHA_VERSION  *\([0-
 agree "version, two different copies" "$number" \
   "$(sed -n 's/^#if defined(MHA_VERSION) && MHA_VERSION != \([0-9]*\)$/\1/p' mha.h)"
 sed -n '/^   REVISIONS$/,/^\*\//s/^      \([0-9.]*\)  .*/\1/p' mha.h > "$D.txt"
-agree "revisions, newest first" "$(sort -t. -k1,1nr -k2,2nr -k3,3nr "$D.txt" | tr '\n' ' ')" "$(tr '\n' ' ' < "$D.txt")"
+agree "revisions, newest first" "$(sort -t. -k1,1nr -k2,2nr -k3,3nr "$D.txt" | tr '\n' ' ')" \
+  "$(tr '\n' ' ' < "$D.txt")"
 
 if have git && git rev-parse --git-dir > /dev/null 2>&1; then
   agree "top level" "LICENSE Makefile README.md examples mha.h tests " \

@@ -1,5 +1,5 @@
-# report.sh - for the test scripts to read in (. tests/report.sh): a line per check, and their counts at the end;
-# and what README.md shows.
+# report.sh - for the test scripts to read in (. tests/report.sh): a line per check, and their counts at the
+# end; and what README.md shows.
 passed=0 failed=0 skipped=0
 
 ok()      { passed=$((passed + 1));   echo "  ok      $*"; }

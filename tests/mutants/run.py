@@ -4,6 +4,7 @@ that `make test` fails for each (for those that only another machine shows, a te
 firmware`).
 
     python3 tests/mutants/run.py [NAME [EVERY]]     only faults with NAME in their name; of those every n-th
+    python3 tests/mutants/run.py --apply            no test: does each fault still have its place in mha.h?
 
 What make test runs is tried in an order that finds a fault soon: the group of checks that mutants.txt names,
 then the test programs one by one, at last make test itself; a fault is killed by the first that fails.  One
@@ -196,7 +197,23 @@ def prepare(count):
     return [Tree(os.path.join(FOLDER, str(k))) for k in range(count)]
 
 
+def apply():
+    """Status 0 when every fault has its place."""
+    text = open(os.path.join(ROOT, "mha.h"), encoding="ascii").read()
+    passed = failed = 0
+    for fault in parse(os.path.join(HERE, "mutants.txt")):
+        try:
+            passed += plant(text, fault) != text
+        except Broken as broken:
+            print("  FAILED  %s: %s" % (fault["name"], broken))
+            failed += 1
+    print("%d passed, %d failed" % (passed, failed))
+    return failed != 0
+
+
 def main():
+    if sys.argv[1:] == ["--apply"]:
+        sys.exit(apply())
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     every = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     start = time.time()
