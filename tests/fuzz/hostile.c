@@ -7,6 +7,7 @@
 #include "fuzz.h"
 
 #include <float.h>
+#include <math.h>
 #include <limits.h>
 
 #if LDBL_MANT_DIG < 64
@@ -332,7 +333,7 @@ static void opinion_on_options(const mha_desc *d) {
   factor = d->softcap * 1.44269502f;
   if (!(factor <= FLT_MAX)) say(REFUSED);
   factor = d->scale;
-  if (factor == 0.0f && !(d->flags & (unsigned)MHA_USE_SCALE)) factor = 1.0f / 1024.0f;
+  if (factor == 0.0f && !(d->flags & (unsigned)MHA_USE_SCALE)) factor = (float)(1.0 / sqrt((double)d->d_k));
   if (d->softcap > 0.0f) factor = factor / d->softcap, factor = factor * 2.88539004f;
   else factor = factor * 1.44269502f;
   if (!(factor >= -FLT_MAX && factor <= FLT_MAX)) say(REFUSED);
