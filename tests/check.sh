@@ -29,6 +29,7 @@ ORACLE="example,compose,accuracy,random: values,quantised,s8: "
 # jobs: one a line, its name first; what takes longest begins
 jobs() {
   cat << 'EOF'
+zig         zig
 address     sanitized "ASan, UBSan, integers" clang "$ADDRESS" ""
 memory      sanitized "MSan" clang "$MEMORY" ""
 threads     threads
@@ -57,7 +58,6 @@ wasm        webassembly
 bochs       avx512
 older       older_cpus
 tcc         hosted "tcc" "scalar multiply" tcc "" "" "" ""
-zig         zig
 elsewhere   elsewhere
 msvc        microsoft
 x86-64      native gcc -O0
@@ -121,7 +121,7 @@ needs() {
 # judge WHAT WANTED FILE [MORE]: the lines of tests/hash.c.  WANTED, "ISA ROUNDINGS", must be the last.
 judge() {
   what=$1 wanted=$2 file=$3
-  grep '^[a-z0-9]*, [a-z ]*, [0-9a-f -]*$' "$file" > "$T/lines"
+  tr -d '\r' < "$file" | grep '^[a-z0-9]*, [a-z ]*, [0-9a-f -]*$' > "$T/lines"
   last=$(sed -n '$s/^\([^,]*\), \([a-z]*\).*/\1 \2/p' "$T/lines")
   case $last in
     "")         no "$what prints no hash" "$file"; return ;;
@@ -154,7 +154,7 @@ hosted() {
   case $wanted in *excess) warn=$W ;; esac
   case $cc in tcc) warn= ;; esac
   echo 'int main(void) { return 0; }' > "$T/empty.c"
-  $cc -o "$T/empty" "$T/empty.c" $link > /dev/null 2>&1 || {
+  $limit $cc -o "$T/empty" "$T/empty.c" $link > /dev/null 2>&1 || {
     skipped "$what: a C library for $cc not installed"
     return
   }
@@ -166,7 +166,7 @@ hosted() {
 }
 
 hash() {
-  $cc -std=c99 $warn -ffp-contract=off $flags $I -o "$T/hash.exe" tests/hash.c "$D/s8_consts.c" $link \
+  $limit $cc -std=c99 $warn -ffp-contract=off $flags $I -o "$T/hash.exe" tests/hash.c "$D/s8_consts.c" $link \
     > "$T/log" 2>&1 || { no "$what does not compile" "$T/log"; return 1; }
 }
 
@@ -271,8 +271,7 @@ avx512() {
 ## Windows, WebAssembly, zig
 
 windows() {
-  WINEPREFIX=$PWD/$D/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree=;mshtml='
-  case $D in /*) WINEPREFIX=$D/wine ;; esac
+  WINEPREFIX=$(cd "$B" && pwd)/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree=;mshtml='
   export WINEPREFIX WINEDEBUG WINEDLLOVERRIDES
   hosted "Windows, mingw and wine" "" x86_64-w64-mingw32-gcc -O2 -static wine "$SOME"
 }
@@ -294,30 +293,30 @@ webassembly() {
   else skipped "WebAssembly: wasmtime not installed"; fi
 }
 
-# engine NAME COMMAND: what runs a module.  All of the suite only once, where it is quick.
+# engine NAME COMMAND: what runs a module.  Groups of test_mha only in the first.
 engine() {
-  all=none
-  [ $1 = wasmtime ] || all=$SOME
-  [ $all != none ] || all=
+  all=$SOME
+  [ $1 = node ] || all=
   hosted "$1, SIMD128" "wasm multiply" "$wasm" "-O2 -msimd128" "$libraries" "$2" "$all"
   hosted "$1" "scalar multiply" "$wasm" -O2 "$libraries" "$2" ""
   hosted "$1, MHA_EXACT_FMA" "scalar software" "$wasm" "-O2 -DMHA_EXACT_FMA" "$libraries" "$2" ""
 }
 
-# Linking for musl builds that library first, which takes minutes: within a limit.  macOS is only compiled for.
+# Linking for musl builds that library the first time, which takes minutes.  macOS is only compiled for.
 zig() {
   python=$(timeout 300 sh tests/python.sh ziglang 2> /dev/null) && "$python" -c "import ziglang" 2> /dev/null || {
     skipped "zig: ziglang not installed"
     return
   }
-  limit="timeout 280"
+  ZIG_GLOBAL_CACHE_DIR=$(cd "$B" && pwd)/zig
+  export ZIG_GLOBAL_CACHE_DIR
   for target in x86_64-macos aarch64-macos x86_64-windows-msvc; do
     cc="$python -m ziglang cc -target $target"
-    if $limit $cc -std=c99 -O2 $W $WD -I. -c -o "$T/only.o" tests/firmware/mha.c > "$T/log" 2>&1; then
+    if $limit $cc -std=c99 -O2 $W $WD -D__MM_MALLOC_H -I. -c -o "$T/only.o" tests/firmware/mha.c > "$T/log" 2>&1; then
       say ok "$target, compiled" "$(compiler "$cc")"
     else no "$target" "$T/log"; fi
   done
-  hosted "x86_64-linux-musl" "" "$limit $python -m ziglang cc -target x86_64-linux-musl" -O2 "" "" ""
+  hosted "x86_64-linux-musl" "" "$python -m ziglang cc -target x86_64-linux-musl" -O2 "" "" ""
 }
 
 ## Only compiled
