@@ -515,6 +515,7 @@ typedef struct mha_s8_desc {
    each with scratch of its own, gives the same bytes.  A row that sees no key becomes o_zero.
 
    scratch  at least MHA_S8_SCRATCH_BYTES of any alignment; neither it nor o may overlap anything else
+            (overlaps with q, k, v, mask and each other are refused, those with d and constants are not seen)
 
    mha_s8_tflm takes constants of mode MHA_S8_TFLM, mha_s8_native those of MHA_S8_NATIVE.  The lean ones need
    no scratch: they compute each logit anew for every use, which takes 2 to 12 times as long, the longer the
@@ -585,7 +586,9 @@ MHADEF mha_status mha_s8_quantize(signed char *out, const float *x, size_t n, mh
    q, k, v, o and (MHA_S8_TFLM) q k^T, its scale, as beta there, d_k and kv_len; no logit_map.
 
    d     float q, k and v of a calibration set, with its samples as batch, and o, which is written as by
-         mha_attend; no softcap, bias, ALiBi or sinks (MHA_ERR_OPTION)
+         mha_attend; no softcap, bias, ALiBi or sinks (MHA_ERR_OPTION).  All keys below kv_lens count, also
+         those that no query sees.  MHA_ERR_VALUE where a number is not finite; if it is one of o, then o was
+         written.
    head  the query head to look at, or MHA_ALL for one map for all heads */
 MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_t head);
 
@@ -2925,6 +2928,7 @@ static void mha__s8_begin(mha__s8_call *a, const mha_s8_desc *d) {
   a->d_v = d->d_v ? d->d_v : d->d_k;
   a->k_row = mha__s8_at(&d->k_stride, a->kv_heads, d->d_k, 0, 1);
   a->v_row = mha__s8_at(&d->v_stride, a->kv_heads, a->d_v, 0, 1);
+  if (d->kv_len < 2) a->k_row = a->v_row = 0; /* as large as it may be, no pointer is to step by it */
 }
 
 /* Which keys a query at a position sees.  Positions lie within a quarter of PTRDIFF_MAX, and no window side
@@ -3042,7 +3046,7 @@ MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t
   for (; s != stop; s += MHA_S8_ROWS) *s = consts->logit_map[*s + 128];
 }
 
-#define MHA__S8_HIDDEN (-0x7fffffff - 1) /* no dot product is as small: 33,025 * 255 * 128 = 2^30 */
+#define MHA__S8_HIDDEN (-0x7fffffff - 1) /* mha_s8_prepare lets no dot product be as small */
 
 /* Mark, among the scores of keys first .. first + n - 1, one per row, those that the row does not see, with
    the least number.  0 if there can't be any.  One of the pointers is NULL. */
@@ -3598,10 +3602,11 @@ static void mha__s8_include_dots(mha__s8_span *span, const float *q, size_t q_at
     }
 }
 
-/* 256 codes over a span; 0 has one, since quantised tensors are full of it. */
-static mha_s8_affine mha__s8_cover(mha__s8_span span) {
+/* 256 codes over a span; 0 has one, since quantised tensors are full of it.  No scale is below `least`. */
+static mha_s8_affine mha__s8_cover(mha__s8_span span, float least) {
   mha_s8_affine a;
   a.scale = span.most / 255.0f - span.least / 255.0f;
+  if (a.scale < least) a.scale = least;
   if (a.scale < 1.17549435e-38f) a.scale = 1.17549435e-38f;
   a.zero = (int)mha__s8_clamp(-128 - mha__s8_round(span.least / a.scale));
   return a;
@@ -3640,11 +3645,13 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   for (b = 0; b < d->batch; b++)
     for (h = first; h < end; h++)
       mha__s8_include_rows(&o, d->o, mha__at(a.o, b, h, 0), a.o.row, d->q_len, a.d_v);
+  if (!mha__is_finite(o.most)) return MHA_ERR_VALUE;
   quant->d_k = d->d_k;
   quant->kv_len = d->kv_len;
-  quant->q = mha__s8_cover(q), quant->k = mha__s8_cover(k);
-  quant->v = mha__s8_cover(v), quant->o = mha__s8_cover(o);
-  quant->logits = mha__s8_cover(dots);
+  quant->q = mha__s8_cover(q, 0.0f), quant->k = mha__s8_cover(k, 0.0f), quant->v = mha__s8_cover(v, 0.0f);
+  /* Of heads that say next to nothing, the finest scales that mha_s8_prepare takes in any case */
+  quant->o = mha__s8_cover(o, quant->v.scale / 4096.0f);
+  quant->logits = mha__s8_cover(dots, 2.98023224e-8f / scale); /* 2^-25 */
   if (quant->mode == MHA_S8_NATIVE) quant->logits.scale = 0.0f, quant->logits.zero = 0;
   quant->scale = scale;
   quant->logit_map = NULL;

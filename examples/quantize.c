@@ -65,12 +65,12 @@ static int read_size(size_t *size, const char *text) {
   return 1;
 }
 
-/* A float that ends with end; mha_s8_prepare checks its range, NaN and infinity too */
+/* A float, not infinite, that ends with end; mha_s8_prepare checks the rest */
 static const char *read_float(float *x, const char *text, char end) {
   char        *stop;
   const double number = strtod(text, &stop);
-  *x = number > 3e38 ? 3e38f : (float)number;
-  return stop == text || *stop != end ? NULL : stop + 1;
+  *x = number <= 3e38 ? (float)number : 0.0f;
+  return stop == text || *stop != end || !(number <= 3e38) ? NULL : stop + 1;
 }
 
 static int read_scale(float *x, const char *text) { return read_float(x, text, '\0') && *x > 0.0f; }
@@ -97,10 +97,11 @@ static int read_place(int *in_ram, const char *text) {
   return *in_ram || strcmp(text, "flash") == 0;
 }
 
-/* An identifier of C and C++, but for their keywords */
+/* An identifier of C and C++, but for their keywords, and not one of mha.h's */
 static int is_name(const char *text) {
   static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   if (!*text || (*text >= '0' && *text <= '9') || strlen(text) > 40) return 0;
+  if (strncmp(text, "mha_", 4) == 0 || strncmp(text, "MHA_", 4) == 0) return 0;
   return text[strspn(text, letters)] == '\0';
 }
 
@@ -254,7 +255,7 @@ static const option_form forms[OPTIONS] = {
   { "beta=", MHA_S8_TFLM, 0, scale_form },
   { "mul=", MHA_S8_TFLM, 0, affine_form },
   { "scalar=", MHA_S8_TFLM, 0, "it wants SCALE,CODE,ZERO with SCALE > 0, both others in -128 .. 127" },
-  { "name=", 0, 0, "it wants a name that C allows, of at most 40 characters" },
+  { "name=", 0, 0, "it wants a name that C allows, of at most 40 characters, not beginning with mha_" },
   { "table=", MHA_S8_TFLM, 0, "it wants flash or ram" }
 };
 
@@ -299,7 +300,7 @@ static int read_arguments(settings *all, int argc, char **argv) {
       if (all->count == HEADS) return fail(argv[n], "too many");
       heads[all->count] = heads[all->count - 1];
       all->count++;
-      of_head = 0;
+      of_head &= 1u << NAME | 1u << TABLE; /* once for all heads */
       continue;
     }
     x = (int)find_option(argv[n]);

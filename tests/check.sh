@@ -421,6 +421,7 @@ ${CC:-cc} -std=c99 -O1 -I. -o "$D/s8_consts" tests/firmware/s8_consts.c tests/fi
   "$D/s8_consts" > "$D/s8_consts.c" || { echo "no constants: ${CC:-cc} does not compile"; exit 1; }
 case firmware in "${1:-}"*) firmware ;; esac
 numbers=$(jobs | awk -v name="${1:-}" 'index($0, name) == 1 { print NR }')
+case firmware in "${1:-}"*) ;; *) [ -n "$numbers" ] || { echo "no check is named like '$1'"; exit 2; } ;; esac
 [ -z "$numbers" ] || echo "$numbers" |
   xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" sh tests/check.sh job
 for n in $numbers; do gather "job $n" /dev/null "$D/$n/counts"; done

@@ -74,7 +74,8 @@ done
 refuse 1 "out of range"     native $common scale=1e30
 refuse 1 "too large"        native $common head d_k=130000
 refuse 1 "a second time"    native $common head q=0.1,0 q=0.1,0
-refuse 1 "a second time"    $tflm table=ram table=ram
+refuse 1 "a second time"    $tflm table=ram head table=ram
+refuse 1 "a second time"    native $common name=x head name=y
 refuse 1 "^quantize: logits=0.1,0: only for tflm" native $common logits=0.1,0
 refuse 1 "^quantize: scale=2: only for native" $tflm scale=2
 refuse 1 "one needs the other" $tflm mul=0.1,0
@@ -84,7 +85,7 @@ refuse 1 "unknown"          native $common d_v=3
 refuse 1 "unknown"          native $common q
 refuse 1 "too many"         native $common $(awk 'BEGIN { while (n++ < 64) print "head" }')
 for bad in q= q=1 q=1, q=,1 q=0,1 q=-1,1 q=nan,1 q=1,128 q=1,-129 q=1,2x q=1,2,3 d_k=0 d_k=-1 d_k=2x \
-  kv_len= scale=0 name= name=1 "name=a b" "name=*/" ; do
+  kv_len= scale=0 scale=inf q=inf,0 q=1e999,0 name= name=1 name=MHA_S8 "name=a b" "name=*/" ; do
   refuse 1 "^quantize: $(printf %s "$bad" | sed 's/\*/\\*/g'): it wants" native $common "$bad"
 done
 for bad in beta=-1 table=disk mul=1 scalar=1,2 scalar=1,200,3; do

@@ -1310,8 +1310,8 @@ static void s8_calibrate_empty(void) {
         if (n % 2) c.d.q = NULL, c.d.o = NULL;
       }
       CHECK(mha_s8_calibrate(&a, &c.d, MHA_ALL) == MHA_OK, "way %zu", n);
-      CHECK(n / 2 ? a.k.scale < 1e-30f && a.v.scale < 1e-30f : a.q.scale < 1e-30f && a.o.scale < 1e-30f,
-            "way %zu: a span of nothing", n);
+      if (n / 2) CHECK(a.k.scale < 1e-30f && a.v.scale < 1e-30f, "way %zu: a span of nothing", n);
+      else CHECK(a.q.scale < 1e-30f && a.o.scale <= a.v.scale / 4096.0f, "way %zu: a span of nothing", n);
     }
 }
 
@@ -1356,6 +1356,36 @@ static void s8_end_to_end(void) {
       printf("    %-6s from float to float: mean error %.3f, largest %.3f steps\n", mode_name(modes[m]), sum,
              worst);
   }
+}
+
+/* Heads that say next to nothing: what calibrate makes of them is what prepare takes. */
+static void s8_calibrate_faint(void) {
+  static calibration c;
+  static const float sizes[] = { 0.0f, 1e-40f, 1e-20f, 1e-5f, 1.0f };
+  int32_t            table[256];
+  mha_s8_consts      consts;
+  mha_s8_quant       a;
+  size_t             m, n, x, of_q, of_v;
+  for (m = 0; m < 2; m++)
+    for (of_q = 0; of_q < 5; of_q++)
+      for (of_v = 0; of_v < 5; of_v++)
+        for (n = 0; n < 3; n++) { /* n: values cancel not at all, nearly, altogether */
+          const float scales[] = { 0.0f, 1e-6f, 100.0f };
+          const int   tflm = modes[m] == MHA_S8_TFLM;
+          calibration_new(&c);
+          for (x = 0; x < sizeof c.q / sizeof c.q[0]; x++) c.q[x] *= sizes[of_q];
+          for (x = 0; x < sizeof c.k / sizeof c.k[0]; x++) c.k[x] *= n ? 0.0f : sizes[of_q];
+          for (x = 0; x < sizeof c.v / sizeof c.v[0]; x++)
+            if (n) c.v[x] = sizes[of_v] * ((x / c.d.d_k) % 2 ? -1.0f : n == 1 ? 1.0001f : 1.0f);
+            else c.v[x] *= sizes[of_v];
+          memset(&a, 0, sizeof a);
+          a.mode = modes[m];
+          c.d.scale = scales[(of_q + of_v) % 3];
+          CHECK(mha_s8_calibrate(&a, &c.d, MHA_ALL) == MHA_OK, "calibrate, %zu %zu %zu", of_q, of_v, n);
+          CHECK(mha_s8_prepare(&consts, tflm ? table : NULL, &a) == MHA_OK,
+                "mode %d, q of %g, v of %g, way %zu: prepare refuses what calibrate found", modes[m],
+                (double)sizes[of_q], (double)sizes[of_v], n);
+        }
 }
 
 static void s8_calibrate_refuses(void) {
@@ -1403,6 +1433,11 @@ static void s8_calibrate_refuses(void) {
       REFUSES(c.k[3] = bad, MHA_ALL, MHA_ERR_VALUE);
       REFUSES(c.v[5] = bad, MHA_ALL, MHA_ERR_VALUE);
     }
+    c = fine; /* an output that overflows: all values 3.4e38 */
+    c.d.q = c.q, c.d.k = c.k, c.d.v = c.v, c.d.o = c.o;
+    for (n = 0; n < sizeof c.v / sizeof c.v[0]; n++) c.v[n] = 3.4e38f;
+    CHECK(mha_s8_calibrate(&a, &c.d, MHA_ALL) == MHA_ERR_VALUE, "an infinite output is let through");
+    CHECK(memcmp(&a, &before, sizeof a) == 0, "written");
     a.mode = before.mode = 0;
     REFUSES((void)0, 0, MHA_ERR_TYPE);
     a.mode = before.mode = 3;
@@ -1509,6 +1544,7 @@ const group s8_groups[] = {
   { "s8: quantize", s8_quantize },
   { "s8: calibrate", s8_calibrate },
   { "s8: calibrate without elements", s8_calibrate_empty },
+  { "s8: calibrate faint heads", s8_calibrate_faint },
   { "s8: what calibrate refuses", s8_calibrate_refuses },
   { "s8: float to float", s8_end_to_end },
   { "s8: accuracy", s8_accuracy },
