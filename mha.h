@@ -1576,6 +1576,7 @@ static size_t mha__head_rows(const mha__call *a) { return mha__times(a->d->q_len
 /* Kv heads whose rows make one tile in few mode, where they lie side by side. */
 static size_t mha__few_heads(const mha__call *a) {
   const size_t per_head = mha__head_rows(a);
+  /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): only calls that have rows come here */
   return per_head <= MHA__FEW ? mha__min(a->kv_heads, MHA__FEW / per_head) : 1;
 }
 
@@ -1642,6 +1643,7 @@ static void mha__lay_out_few(mha__tile *t, float *f, size_t bytes) {
     if (!a->in_place) t->q_width = mha__min(d_k, 64);
     while (n > 1 && n * (least + t->q_width) > left) n--;
     if (least + t->q_width > left) t->q_width = (left - least) / 4 * 4;
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): as in mha__few_heads, so that n is not 0 */
     t->v_width = left / n - MHA__BLOCK - t->q_width;
     t->v_width = t->v_width < d_v ? t->v_width / 16 * 16 : d_v;
   }

@@ -91,7 +91,7 @@ compiler() {
   case "$*" in
     *ziglang*) echo "zig $("$1" -m ziglang version)" ;;
     tcc*)      tcc -v 2>&1 | awk '{ print $1, $3 }' ;;
-    *)         echo "${1##*-} $("$1" -dumpfullversion 2> /dev/null || "$1" -dumpversion)" ;;
+    ?*)        echo "${1##*-} $("$1" -dumpfullversion 2> /dev/null || "$1" -dumpversion)" ;;
   esac
 }
 
