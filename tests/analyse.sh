@@ -37,7 +37,8 @@ valgrinds() {
   needs "$what" gcc valgrind || return
   run="valgrind -q --error-exitcode=9 --leak-check=full" groups="example,golden,compose"
   hash || return
-  if $limit $run "$T/hash.exe" chosen > "$T/hashes" 2> "$T/log" && suite; then judge valgrind "" "$T/hashes" "$more"
+  if $limit $run "$T/hash.exe" chosen > "$T/hashes" 2> "$T/log" && suite
+  then judge valgrind "" "$T/hashes" "$more"
   else no valgrind "$T/log"; fi
 }
 
@@ -58,18 +59,17 @@ analyzer() {
 }
 
 # As a processor with 64-bit int addresses, and as one whose int has 16 bits.  What is suppressed:
-#   ctuuninitvar, legacyUninitvar   structs filled field by field with commas; a block that only the second round
-#                                   of a loop reads
+#   ctuuninitvar, legacyUninitvar   structs filled field by field with commas; a block that only the second
+#                                   round of a loop reads
 #   shiftTooManyBitsSigned          x >> 31 is -1 or 0 with every compiler there is
 cppchecks() {
   needs cppcheck cppcheck || return
   version="$(cppcheck --version | awk '{ print $2 }')"
   for platform in unix64 avr8; do
-    case $platform in avr8) as="-D__AVR__ -D__GNUC__=12" ;; *) as="-D__x86_64__ -D__SSE2__ -D__GNUC__=12" ;; esac
+    case $platform in avr8) as=-D__AVR__ ;; *) as="-D__x86_64__ -D__SSE2__" ;; esac
     analysed "cppcheck, $platform" cppcheck --enable=warning,portability,performance --std=c99 --quiet \
-      --error-exitcode=9 --platform=$platform --suppress=ctuuninitvar:*mha.h --suppress=legacyUninitvar:*mha.h \
-      --suppress=shiftTooManyBitsSigned:*mha.h \
-      $as tests/firmware/mha.c
+      --error-exitcode=9 --platform=$platform --suppress=ctuuninitvar:*mha.h \
+      --suppress=legacyUninitvar:*mha.h --suppress=shiftTooManyBitsSigned:*mha.h -D__GNUC__=12 $as tests/firmware/mha.c
   done
 }
 

@@ -277,8 +277,8 @@ windows() {
   hosted "Windows, mingw and wine" "" x86_64-w64-mingw32-gcc -O2 -static wine "$SOME"
 }
 
-# The C library has no clock() unless asked; a stack that grows down to address 0 traps when it overflows, where
-# the usual one would run into the data.
+# The C library has no clock() unless asked; a stack that grows down to address 0 traps when it overflows,
+# where the usual one would run into the data.
 webassembly() {
   wasm="clang --target=wasm32-wasi -D_WASI_EMULATED_PROCESS_CLOCKS"
   libraries="-lwasi-emulated-process-clocks -Wl,--stack-first -Wl,-z,stack-size=1048576"
@@ -305,7 +305,8 @@ engine() {
 
 # Linking for musl builds that library the first time, which takes minutes.  macOS is only compiled for.
 zig() {
-  python=$(timeout 300 sh tests/python.sh ziglang 2> /dev/null) && "$python" -c "import ziglang" 2> /dev/null || {
+  python=$(timeout 300 sh tests/python.sh ziglang 2> /dev/null)
+  "${python:-false}" -c "import ziglang" 2> /dev/null || {
     skipped "zig: ziglang not installed"
     return
   }
@@ -313,7 +314,8 @@ zig() {
   export ZIG_GLOBAL_CACHE_DIR
   for target in x86_64-macos aarch64-macos x86_64-windows-msvc; do
     cc="$python -m ziglang cc -target $target"
-    if $limit $cc -std=c99 -O2 $W $WD -D__MM_MALLOC_H -I. -c -o "$T/only.o" tests/firmware/mha.c > "$T/log" 2>&1; then
+    if $limit $cc -std=c99 -O2 $W $WD -D__MM_MALLOC_H -I. -c -o "$T/only.o" tests/firmware/mha.c \
+      > "$T/log" 2>&1; then
       say ok "$target, compiled" "$(compiler "$cc")"
     else no "$target" "$T/log"; fi
   done
