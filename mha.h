@@ -293,7 +293,8 @@
 #  endif
 #endif
 
-/* What every call returns.  After an error, which is less than 0, nothing was written. */
+/* What every call returns.  After an error, which is less than 0, nothing was written (but for the o of
+   mha_s8_calibrate). */
 typedef enum {
   MHA_OK          = 0,
   MHA_WARN_SUM    = 1,   /* mha_s8_tflm: exponentials of a row added up to 512 or more */

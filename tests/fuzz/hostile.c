@@ -696,7 +696,8 @@ static void calibrate(void) {
   status = mha_s8_calibrate(&quant, &d, head);
   CHECK(opinion != REFUSED || status < 0, "mha_s8_calibrate: not refused");
   if (status < 0) {
-    unchanged("mha_s8_calibrate");
+    if (status == MHA_ERR_VALUE && opinion != REFUSED) only_outputs("mha_s8_calibrate"); /* o not finite */
+    else unchanged("mha_s8_calibrate");
     CHECK(memcmp(&quant, &old, sizeof old) == 0, "mha_s8_calibrate: quant was written after an error");
   } else only_outputs("mha_s8_calibrate");
 }
