@@ -145,7 +145,8 @@ $(B)/dispatch: tests/dispatch.c mha.h $(B)/flags
 $(B)/curves_fused:  VARIANT = -DMHA_EXACT_FMA
 $(B)/curves_muladd: VARIANT = -DMHA_NO_FMA
 
-$(B)/curves_fused $(B)/curves_muladd: tests/accuracy/curves.c tests/peers/naive.c tests/oracle.h mha.h $(B)/flags
+$(B)/curves_fused $(B)/curves_muladd: tests/accuracy/curves.c $(wildcard tests/peers/naive.*) \
+                                      tests/oracle.h mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) $(VARIANT) -o $@ tests/accuracy/curves.c tests/peers/naive.c $(LDFLAGS) -lm
 
 $(B)/shared.so: tests/shared.c mha.h $(B)/flags
@@ -154,7 +155,7 @@ $(B)/shared.so: tests/shared.c mha.h $(B)/flags
 $(B)/peers.so: tests/peers/team.c tests/shared.c mha.h $(B)/flags
 	$(CC) $(TEST_FLAGS) -shared -fPIC -o $@ tests/shared.c tests/peers/team.c $(LDFLAGS) -pthread
 
-$(B)/naive.so: tests/peers/naive.c $(B)/flags
+$(B)/naive.so: tests/peers/naive.c tests/peers/naive.h $(B)/flags
 	$(CC) -std=c99 $(WARN) -O3 -march=native -shared -fPIC -o $@ $< $(LDFLAGS) -lm
 
 ## Benchmarks: compiled as a user would, too

@@ -3848,6 +3848,15 @@ MHA__INLINE void MHA__FN(s8_put)(int32_t *sums, const MHA__FN(s8_sums) * s) {
 #  define mha__s8_slot(c) (c)
 MHA__INLINE size_t MHA__FN(s8_run)(const int16_t *w, size_t keys) { return (void)w, keys; }
 
+#  if MHA__S8_LANES == 8 /* Helium and NEON */
+#    define MHA__S8_KEYS 1
+typedef struct {
+  int32x4_t a0, a4, b0, b4; /* a row's channels from 0 and from 4 */
+} MHA__FN(s8_sums);
+
+MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a0 = s->a4 = s->b0 = s->b4 = vdupq_n_s32(0); }
+#  endif
+
 #  if MHA__S8_LANES == 16 /* AVX2: a multiplication takes pairs, of channels or of keys */
 #    define mha__s8_total __m256i
 #    define mha__s8_zero  _mm256_setzero_si256()
@@ -3899,13 +3908,6 @@ MHA__INLINE void MHA__FN(s8_totals)(int32_t *x, int32_t a, int32_t b, int32_t c,
   x[0] = a, x[1] = b, x[2] = c, x[3] = d;
 }
 
-#    define MHA__S8_KEYS 1
-typedef struct {
-  int32x4_t a0, a4, b0, b4; /* a row's channels from 0 and from 4 */
-} MHA__FN(s8_sums);
-
-MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a0 = s->a4 = s->b0 = s->b4 = vdupq_n_s32(0); }
-
 MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
                                  ptrdiff_t v_row) {
   const int32x4_t x = vldrbq_s32(v), y = vldrbq_s32(v + 4);
@@ -3933,13 +3935,6 @@ MHA__INLINE int32x4_t MHA__FN(s8_madd)(int32x4_t sum, const int16_t *q, const si
 MHA__INLINE void MHA__FN(s8_totals)(int32_t *x, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   vst1q_s32(x, vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d)));
 }
-
-#    define MHA__S8_KEYS 1
-typedef struct {
-  int32x4_t a0, a4, b0, b4; /* a row's channels from 0 and from 4 */
-} MHA__FN(s8_sums);
-
-MHA__INLINE void MHA__FN(s8_clear)(MHA__FN(s8_sums) * s) { s->a0 = s->a4 = s->b0 = s->b4 = vdupq_n_s32(0); }
 
 MHA__INLINE void MHA__FN(s8_add)(MHA__FN(s8_sums) * s, const int16_t *w, const signed char *v,
                                  ptrdiff_t v_row) {

@@ -10,15 +10,7 @@
 #define MHA_IMPLEMENTATION
 #include "../../mha.h"
 #include "../oracle.h"
-
-/* tests/peers/naive.c */
-typedef struct {
-  const float *q, *k, *v;
-  float       *o, *p;
-  size_t       batch, q_heads, kv_heads, q_len, kv_len, d;
-  int          causal;
-} naive;
-extern int naive_share(void *job, size_t part, size_t parts);
+#include "../peers/naive.h"
 
 enum { ROWS = 32, D = 64, MOST_KEYS = 65536 };
 

@@ -1,18 +1,9 @@
 /* naive.c - attention as the formula reads, for bench_peers.py to compare with.
 
    cc -O3 -march=native -shared -fPIC -o build/naive.so tests/peers/naive.c -lm */
+#include "naive.h"
+
 #include <math.h>
-#include <stddef.h>
-
-/* Packed (batch, len, heads, d).  p: kv_len scores for each part. */
-typedef struct {
-  const float *q, *k, *v;
-  float       *o, *p;
-  size_t       batch, q_heads, kv_heads, q_len, kv_len, d;
-  int          causal;
-} naive;
-
-extern int naive_share(void *job, size_t part, size_t parts);
 
 static void one_row(float *o, float *p, const float *q, const float *k, const float *v, size_t keys,
                     size_t row, size_t d) {
@@ -31,7 +22,6 @@ static void one_row(float *o, float *p, const float *q, const float *k, const fl
     for (c = 0; c < d; c++) o[c] += p[j] / sum * v[j * row + c];
 }
 
-/* The heads of all batches are shared out evenly. */
 int naive_share(void *job, size_t part, size_t parts) {
   const naive *n = (const naive *)job;
   const size_t all = n->batch * n->q_heads, end = all * (part + 1) / parts;
