@@ -1678,16 +1678,18 @@ typedef union {
 
 enum { MHA__WORK_ALIGN = 64 }; /* the widest vector, a cache line */
 
-/* Take the workspace, if it is larger, or the stack buffer. */
+static mha_status mha__check_work(const mha__call *a, const void *work, size_t bytes) {
+  if (!work && bytes) return MHA_ERR_WORK;
+  if (bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - bytes) return MHA_ERR_WORK;
+  return mha__touches(a, work, bytes) ? MHA_ERR_OVERLAP : MHA_OK;
+}
+
+/* Take the workspace, if it is larger, or the stack buffer.  Only in place, neither may be large enough. */
 static mha_status mha__begin(mha__tile *t, const mha__call *a, mha__stack *stack, void *work,
                              size_t work_bytes) {
   size_t skip = (MHA__WORK_ALIGN - (uintptr_t)work % MHA__WORK_ALIGN) % MHA__WORK_ALIGN;
-  if (!work && work_bytes) return MHA_ERR_WORK;
-  if (work_bytes > MHA__SIZE_LIMIT || (uintptr_t)work > (uintptr_t)-1 - work_bytes) return MHA_ERR_WORK;
-  if (mha__touches(a, work, work_bytes)) return MHA_ERR_OVERLAP;
   t->a = a;
   t->kernels = mha__active();
-  if (!a->rows) return MHA_OK;
   if (work_bytes > skip && work_bytes - skip > sizeof *stack) {
     mha__lay_out(t, (unsigned char *)work + skip, work_bytes - skip);
   } else {
@@ -2552,8 +2554,8 @@ MHADEF mha_status mha_attend_part(const mha_desc *d, size_t part, size_t parts, 
   mha_status status = mha__resolve(&a, d);
   if (status) return status;
   if (part >= parts) return MHA_ERR_PART;
+  if ((status = mha__check_work(&a, work, work_bytes)) != MHA_OK || !a.rows) return status;
   if ((status = mha__begin(&t, &a, &stack, work, work_bytes)) != MHA_OK) return status;
-  if (!a.rows) return MHA_OK;
   if (parts == 1) mha__attend_all(&t);
   else mha__attend_share(&t, part, parts);
   return MHA_OK;
@@ -2589,7 +2591,7 @@ MHADEF mha_status mha_attend_keys(const mha_desc *d, size_t part, size_t parts, 
   if (part >= parts) return MHA_ERR_PART;
   if ((status = mha__check_shared(&a, bytes, shared, shared_bytes)) != MHA_OK) return status;
   if (!a.rows) return MHA_OK;
-  a.in_place = 0; /* o is not written here, so there is nothing to refuse below */
+  a.in_place = 0; /* o is not written here, so there is nothing for mha__begin to refuse */
   mha__begin(&t, &a, &stack, NULL, 0);
   for (b = 0; b < d->batch; b++) {
     mha__blocks all, mine;
