@@ -34,7 +34,8 @@ EXAMPLES = $(B)/hello $(B)/causal $(B)/kv_cache $(B)/gqa $(B)/padded $(B)/int8_c
 
 help: ## this list (default)
 	@awk -F '## ' '/^[a-z-]+:.*## / { split($$1, t, ":"); printf "  make %-14s %s\n", t[1], $$2 }' Makefile
-	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, PYTHON, BENCH, OLD, ARGS, B (where to build)"
+	@echo "  to set, as in make test CC=clang: CC, CFLAGS, SEED, NAME, SECONDS, TIMES, EVERY, PYTHON, BENCH, OLD, ARGS,"
+	@echo "  B (where to build)"
 
 run: $(B)/heatmap ## a worked example, then what the heads of a real sentence model look at
 	$(B)/heatmap examples/minilm.txt $(B)/attention.svg
@@ -66,7 +67,7 @@ prove: ## Frama-C: small calls have no run-time error, whatever the data
 dist-check: ## is mha.h ready to be handed out: README's program beside it alone, with each compiler; versions
 	@sh tests/dist_check.sh
 
-fuzz: ## makes inputs that break mha.h, SECONDS=60 for each of three harnesses (needs clang)
+fuzz: ## looks for inputs that break mha.h, SECONDS=60 for each of three harnesses (needs clang)
 	@sh tests/fuzz/run.sh $(SECONDS)
 
 bench: $(B)/bench ## speed beside this machine's limits; BENCH="--group short --isa avx2", BENCH=--help

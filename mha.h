@@ -1,4 +1,4 @@
-/* mha.h - v0.4.0 - multi-head attention, one C header without dependencies - licence at the end
+/* mha.h - v0.4.1 - multi-head attention, one C header without dependencies - licence at the end
 
    CONTENTS (search for the headings)
 
@@ -114,7 +114,7 @@
    Errors.  Each call first checks everything; after an error nothing has been written.  Options that would be
    ignored or contradict each other are errors: a window or keep_first without MHA_USE_WINDOW, scales without
    MHA_S8, q_start beside q_starts or MHA_Q_LAST, kv_start beside kv_starts, weights with mha_attend_keys.
-   Strides of an absent array and positions that no rule looks at are allowed.
+   Strides of an absent array are allowed, and so are positions that no rule looks at, within the LIMITS.
 
 
    ARITHMETIC
@@ -259,12 +259,15 @@
 
    REVISIONS
 
+      0.4.1  2026-11-30  found by fuzzing and breaking: gcc's -mavx512f and -fsingle-precision-constant, huge
+                         d_k in mha_s8_prepare, fused sums in mha_s8_calibrate, pointers beside empty tensors,
+                         macros named like attributes; the same bits
       0.4.0  2026-11-30  integer kernels for AVX2, NEON and Helium, MHA_S8_ROWS; the same bits
       0.3.0  2026-11-30  integer attention, microcontrollers
       0.2.0  2026-11-30  faster throughout, SIMD128 in WebAssembly; the same bits
       0.1.0  2026-11-29  first version
 */
-#if defined(MHA_VERSION) && MHA_VERSION != 400
+#if defined(MHA_VERSION) && MHA_VERSION != 401
 #  error "two different copies of mha.h in one file (a renamed header needs MHA_FILE)"
 #endif
 
@@ -277,13 +280,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MHA_VERSION        400 /* 0.4.0 = 0 * 10000 + 4 * 100 + 0 */
-#define MHA_VERSION_STRING "0.4.0"
+#define MHA_VERSION        401 /* 0.4.1 = 0 * 10000 + 4 * 100 + 1 */
+#define MHA_VERSION_STRING "0.4.1"
 #define MHA_NUMERICS       1   /* the order of roundings, see ARITHMETIC; another number, other bits */
 
 #ifndef MHADEF
 #  if defined(MHA_STATIC) && defined(__GNUC__)
-#    define MHADEF static __attribute__((unused))
+#    define MHADEF static __attribute__((__unused__))
 #  elif defined(MHA_STATIC)
 #    define MHADEF static
 #  elif defined(__cplusplus)
@@ -658,8 +661,8 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 #if !defined(MHA_NO_SIMD) && !defined(__TINYC__) && !defined(MHA__EXCESS)
 #  if (defined(__x86_64__) && defined(__SSE2__)) || defined(_M_X64)
 #    define MHA__X86
-#    if defined(MHA__HARDWARE_FMA) || !defined(MHA_EXACT_FMA)
-#      define MHA__SSE2 /* has no fma of its own, and a software one would not be quicker than scalar code */
+#    if defined(MHA__HARDWARE_FMA) ? defined(__FMA__) : !defined(MHA_EXACT_FMA)
+#      define MHA__SSE2 /* has an fma of FMA3 or none; a software one would not be quicker than scalar code */
 #    endif
 #    include <immintrin.h>
 #    if defined(_MSC_VER) && defined(__clang__) /* whose immintrin.h leaves these out without /arch:AVX2 */
@@ -694,9 +697,9 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
 
 /* GCC and Clang refuse an intrinsic in a function that is not compiled for it; MSVC accepts any. */
 #if defined(__GNUC__) || defined(__clang__)
-#  define MHA__TARGET(isa) __attribute__((target(isa)))
-#  define MHA__INLINE      static __inline__ __attribute__((always_inline))
-#  define MHA__NOINLINE    static __attribute__((noinline))
+#  define MHA__TARGET(isa) __attribute__((__target__(isa)))
+#  define MHA__INLINE      static __inline__ __attribute__((__always_inline__))
+#  define MHA__NOINLINE    static __attribute__((__noinline__))
 #elif defined(_MSC_VER)
 #  define MHA__TARGET(isa)
 #  define MHA__INLINE      static __forceinline
@@ -3054,17 +3057,15 @@ MHA__NOINLINE void mha__s8_logits(int16_t *s, const int16_t *stop, const int32_t
 #define MHA__S8_HIDDEN (-0x7fffffff - 1) /* mha_s8_prepare lets no dot product be as small */
 
 /* Mark, among the scores of keys first .. first + n - 1, one per row, those that the row does not see, with
-   the least number.  0 if there can't be any.  One of the pointers is NULL. */
-MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, int16_t *logit, int32_t *dot) {
-  size_t j;
+   the least number of their type: int16_t for 2 bytes, int32_t for 4.  0 if there can't be any. */
+MHA__NOINLINE int mha__s8_hide(const mha__s8_row *row, size_t first, size_t n, void *scores, size_t bytes) {
+  size_t x;
   if (!row->mask && row->lo == first && row->hi == first + n) return 0;
-  for (j = first; j < first + n; j++) {
-    if (j < row->lo || j >= row->hi || !mha__s8_sees(row, j)) {
-      if (logit) *logit = -0x7fff - 1;
-      else *dot = MHA__S8_HIDDEN;
-    }
-    if (logit) logit += MHA_S8_ROWS;
-    else dot += MHA_S8_ROWS;
+  for (x = 0; x < n; x++) {
+    const size_t j = first + x;
+    if (j >= row->lo && j < row->hi && mha__s8_sees(row, j)) continue;
+    if (bytes == 2) ((int16_t *)scores)[MHA_S8_ROWS * x] = -0x7fff - 1;
+    else ((int32_t *)scores)[MHA_S8_ROWS * x] = MHA__S8_HIDDEN;
   }
   return 1;
 }
@@ -3098,7 +3099,7 @@ MHA__INLINE int mha__s8_softmax(mha__s8_row *row, const int32_t *table, int16_t 
 MHA__NOINLINE int mha__s8_weigh_tflm(mha__s8_row *row, const int32_t *table, int16_t *w, size_t first,
                                      size_t n) {
   const int16_t *stop = w + MHA_S8_ROWS * n;
-  const int      hidden = mha__s8_hide(row, first, n, w, NULL);
+  const int      hidden = mha__s8_hide(row, first, n, w, sizeof *w);
   if (MHA__S8_FAST && !hidden) return mha__s8_softmax(row, table, w, stop, 0);
   return mha__s8_softmax(row, table, w, stop, 1);
 }
@@ -3110,7 +3111,7 @@ MHA__NOINLINE void mha__s8_weigh_native(mha__s8_row *row, const mha_s8_consts *c
   uint32_t            sum = 0;
   int32_t             most = MHA__S8_HIDDEN;
   size_t              j;
-  mha__s8_hide(row, first, n, NULL, s);
+  mha__s8_hide(row, first, n, s, sizeof *s);
   for (j = 0; j < n; j++)
     if (s[MHA_S8_ROWS * j] > most) most = s[MHA_S8_ROWS * j];
   for (j = 0; j < n; j++) {
@@ -3505,8 +3506,7 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
   if (!tflm && (exp_table || quant->logits.scale != 0.0f || quant->logits.zero)) return MHA_ERR_OPTION;
   if (quant->logit_map ? !tflm : quant->map_scale != 0.0f) return MHA_ERR_OPTION;
   if (!quant->d_k || !quant->kv_len) return MHA_ERR_SHAPE;
-  if ((uint32_t)mha__min(quant->d_k, MHA__SIZE_LIMIT) > 131071u || quant->kv_len > 65535u)
-    return MHA_ERR_RANGE;
+  if ((uint64_t)quant->d_k > 131071u || quant->kv_len > 65535u) return MHA_ERR_RANGE;
   if (!mha__s8_sound(quant->q) || !mha__s8_sound(quant->k) || !mha__s8_sound(quant->v) ||
       !mha__s8_sound(quant->o))
     return MHA_ERR_VALUE;
@@ -3527,7 +3527,7 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
     softmax =
         (double)scale * (double)(quant->logit_map ? quant->map_scale : quant->logits.scale) * 67108864.0;
     if (!(softmax > 1.0)) return MHA_ERR_VALUE;
-    if (softmax > 2147483647.0) softmax = 2147483647.0;
+    if (softmax > (double)0x7fffffff) softmax = (double)0x7fffffff;
     out.exp_shift = mha__s8_frexp(softmax, &out.exp_multiplier);
     out.exp_table = exp_table;
     out.logit_map = quant->logit_map;
@@ -3538,8 +3538,10 @@ MHADEF mha_status mha_s8_prepare(mha_s8_consts *consts, int32_t *exp_table, cons
     if (!mha__s8_fits(most, out.pv)) return MHA_ERR_RANGE;
     status = mha_s8_exp_table(exp_table, out.exp_multiplier, (int)out.exp_shift);
   } else {
+    const double octave = /* 256 log2(e); of integers, in spite of -fsingle-precision-constant */
+        (double)((uint64_t)0xb8aa3u << 32 | 0xb295c17fu) / 8796093022208.0;
     int exponent;
-    out.qk = mha__s8_factor_of(product * (double)scale * 369.3299304675746, -32); /* 256 log2(e) */
+    out.qk = mha__s8_factor_of(product * (double)scale * octave, -32);
     exponent = mha__s8_frexp((double)quant->v.scale / (double)quant->o.scale, &out.pv.multiplier);
     if (out.qk.left > 13 || exponent > 13) return MHA_ERR_VALUE;
     if (exponent < -16) out.pv.multiplier = 0, exponent = 0;
@@ -3601,8 +3603,10 @@ static void mha__s8_include_dots(mha__s8_span *span, const float *q, size_t q_at
   for (i = 0; i < rows; i++)
     for (j = 0; j < keys; j++) {
       const float *x = q + (q_at + i * (size_t)q_row), *y = k + (k_at + j * (size_t)k_row);
-      float        dot = 0.0f;
-      for (c = 0; c < d_k; c++) dot += x[c] * y[c];
+      double       sum = 0.0; /* holds each product exactly, whether the compiler fuses or not */
+      float        dot;
+      for (c = 0; c < d_k; c++) sum += (double)x[c] * (double)y[c];
+      dot = (float)sum;
       mha__s8_include(span, &dot, 1);
     }
 }
@@ -3654,7 +3658,7 @@ MHADEF mha_status mha_s8_calibrate(mha_s8_quant *quant, const mha_desc *d, size_
   quant->d_k = d->d_k;
   quant->kv_len = d->kv_len;
   quant->q = mha__s8_cover(q, 0.0f), quant->k = mha__s8_cover(k, 0.0f), quant->v = mha__s8_cover(v, 0.0f);
-  /* Of heads that say next to nothing, the finest scales that mha_s8_prepare takes in any case */
+  /* Of heads that say next to nothing, the finest scales whose ratios to others mha_s8_prepare takes */
   quant->o = mha__s8_cover(o, quant->v.scale / 4096.0f);
   quant->logits = mha__s8_cover(dots, 2.98023224e-8f / scale); /* 2^-25 */
   if (quant->mode == MHA_S8_NATIVE) quant->logits.scale = 0.0f, quant->logits.zero = 0;
@@ -3762,8 +3766,8 @@ static const mha__s8_kernels MHA__FN(s8_kernels) = { MHA__NAME, MHA__FN(s8_expan
 
 #  ifdef MHA__S8_DSP
 #    define mha__s8_slot(c) (((c) & 1) << 1 | (c) >> 1) /* 0 2 1 3, as SXTB16 takes bytes from a word */
-typedef int32_t __attribute__((may_alias, aligned(1))) mha__s8_bytes;
-typedef int32_t __attribute__((may_alias)) mha__s8_halves;
+typedef int32_t __attribute__((__may_alias__, __aligned__(1))) mha__s8_bytes;
+typedef int32_t __attribute__((__may_alias__)) mha__s8_halves;
 MHA__INLINE int32_t MHA__FN(s8_madd)(int32_t sum, const int16_t *q, const signed char *k) {
   const mha__s8_halves *query = (const mha__s8_halves *)(const void *)q;
   const int32_t         key = *(const mha__s8_bytes *)(const void *)k;
@@ -4557,37 +4561,38 @@ static MHA__ATTR float MHA__FN(log)(float l) {
 #define mha__rows_4(do_row)  do_row(0) do_row(1) do_row(2) do_row(3)
 
 /* One vector may be a part of one, of `width` lanes; in tiles of several all are whole. */
-#define mha__load_tile(p)     (V > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
-#define mha__load_b(p)        (V > 1 ? MHA__FN(load_as)(p, type) : MHA__FN(load_part_as)(p, type, width))
+#define mha__load_tile(p)     (columns > 1 ? mha__load(p) : MHA__FN(load_part)(p, width))
+#define mha__load_b(p)                                                                                       \
+  (columns > 1 ? MHA__FN(load_as)(p, type) : MHA__FN(load_part_as)(p, type, width))
 #define mha__store_tile(p, a)                                                                                \
   do {                                                                                                       \
-    if (V > 1) mha__store(p, a);                                                                             \
+    if (columns > 1) mha__store(p, a);                                                                       \
     else MHA__FN(store_part)(p, a, width);                                                                   \
   } while (0)
 
 /* s[r] = row r of out; s[r] += a[r][t] x; row r of out = s[r] */
 #define mha__begin_row(r)                                                                                    \
   s[r][0] = fresh ? mha__set(0.0f) : mha__load_tile(out + r * p->out_row);                                   \
-  if (V > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + MHA__LANES);                \
-  if (V > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 2 * MHA__LANES);            \
-  if (V > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 3 * MHA__LANES);
+  if (columns > 1) s[r][1] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + MHA__LANES);          \
+  if (columns > 2) s[r][2] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 2 * MHA__LANES);      \
+  if (columns > 2) s[r][3] = fresh ? mha__set(0.0f) : mha__load(out + r * p->out_row + 3 * MHA__LANES);
 #define mha__fma_row(r)                                                                                      \
   y = mha__set(a[r * p->a_row + t]);                                                                         \
   s[r][0] = mha__fma(y, x[0], s[r][0]);                                                                      \
-  if (V > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                                           \
-  if (V > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                                           \
-  if (V > 2) s[r][3] = mha__fma(y, x[3], s[r][3]);
+  if (columns > 1) s[r][1] = mha__fma(y, x[1], s[r][1]);                                                     \
+  if (columns > 2) s[r][2] = mha__fma(y, x[2], s[r][2]);                                                     \
+  if (columns > 2) s[r][3] = mha__fma(y, x[3], s[r][3]);
 #define mha__end_row(r)                                                                                      \
   mha__store_tile(out + r * p->out_row, s[r][0]);                                                            \
-  if (V > 1) mha__store(out + r * p->out_row + MHA__LANES, s[r][1]);                                         \
-  if (V > 2) mha__store(out + r * p->out_row + 2 * MHA__LANES, s[r][2]);                                     \
-  if (V > 2) mha__store(out + r * p->out_row + 3 * MHA__LANES, s[r][3]);
+  if (columns > 1) mha__store(out + r * p->out_row + MHA__LANES, s[r][1]);                                   \
+  if (columns > 2) mha__store(out + r * p->out_row + 2 * MHA__LANES, s[r][2]);                               \
+  if (columns > 2) mha__store(out + r * p->out_row + 3 * MHA__LANES, s[r][3]);
 
 /* types: the type of b, a constant where many rows are worked on; few: ask for what comes next? */
 #define mha__product_tile(name, rows, vectors, types, few)                                                   \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
                                              const char *b, size_t width) {                                  \
-    enum { V = vectors };                                                                                    \
+    enum { columns = vectors };                                                                              \
     const int    type = types, fresh = p->fresh;                                                             \
     const size_t bytes = MHA__LANES * mha__element[type].bytes, step = p->b_step, terms = p->terms;          \
     mha__v       s[8][4], x[4], y;                                                                           \
@@ -4596,10 +4601,10 @@ static MHA__ATTR float MHA__FN(log)(float l) {
     rows(mha__begin_row)                                                                                     \
     for (t = 0; t < terms; t++, b += step) {                                                                 \
       x[0] = mha__load_b(b);                                                                                 \
-      if (V > 1) x[1] = MHA__FN(load_as)(b + bytes, type);                                                   \
-      if (V > 2) x[2] = MHA__FN(load_as)(b + 2 * bytes, type);                                               \
-      if (V > 2) x[3] = MHA__FN(load_as)(b + 3 * bytes, type);                                               \
-      if (few && t % 4 == 0) mha__ask(p->next, 4 * V * MHA__LANES);                                          \
+      if (columns > 1) x[1] = MHA__FN(load_as)(b + bytes, type);                                             \
+      if (columns > 2) x[2] = MHA__FN(load_as)(b + 2 * bytes, type);                                         \
+      if (columns > 2) x[3] = MHA__FN(load_as)(b + 3 * bytes, type);                                         \
+      if (few && t % 4 == 0) mha__ask(p->next, 4 * columns * MHA__LANES);                                    \
       rows(mha__fma_row)                                                                                     \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
@@ -4659,13 +4664,13 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
 
 #define mha__dot_channel(rows, c)                                                                            \
   x[0] = x0[c];                                                                                              \
-  if (V > 1) x[1] = x1[c];                                                                                   \
+  if (columns > 1) x[1] = x1[c];                                                                             \
   rows(mha__fma_row)                                                                                         \
   t++;
 #define mha__dot_tile(name, rows, vectors, turn)                                                             \
   MHA__NOINLINE MHA__ATTR void MHA__FN(name)(const mha__product *p, float *out, const float *a,              \
                                              const char *keys, size_t width) {                               \
-    enum { V = vectors };                                                                                    \
+    enum { columns = vectors };                                                                              \
     const int    fresh = p->fresh;                                                                           \
     const size_t bytes = mha__element[p->type].bytes, terms = p->terms;                                      \
     mha__rows    k, k1;                                                                                      \
@@ -4673,10 +4678,10 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
     size_t       t = 0;                                                                                      \
     k.p = keys, k.step = p->b_step, k.type = p->type;                                                        \
     k1 = k;                                                                                                  \
-    if (V > 1) k1.p += MHA__LANES * k.step;                                                                  \
+    if (columns > 1) k1.p += MHA__LANES * k.step;                                                            \
     rows(mha__begin_row)                                                                                     \
     while (t + 4 <= terms) {                                                                                 \
-      if (V > 1) {                                                                                           \
+      if (columns > 1) {                                                                                     \
         MHA__FN(turn)(x0, k);                                                                                \
         MHA__FN(turn)(x1, k1);                                                                               \
       } else {                                                                                               \
@@ -4684,7 +4689,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
         MHA__FN(turn4_some)(some, k, width);                                                                 \
         x0[0] = some[0], x0[1] = some[1], x0[2] = some[2], x0[3] = some[3];                                  \
       }                                                                                                      \
-      mha__ask(p->next, 4 * V * MHA__LANES);                                                                 \
+      mha__ask(p->next, 4 * columns * MHA__LANES);                                                           \
       k.p += 4 * bytes, k1.p += 4 * bytes;                                                                   \
       mha__dot_channel(rows, 0)                                                                              \
       mha__dot_channel(rows, 1)                                                                              \
@@ -4693,7 +4698,7 @@ MHA__NOINLINE MHA__ATTR void MHA__FN(turn4_some)(mha__v x[4], mha__rows k, size_
     }                                                                                                        \
     for (; t < terms; k.p += bytes, k1.p += bytes) {                                                         \
       x0[0] = MHA__FN(turn1)(k, width);                                                                      \
-      if (V > 1) x1[0] = MHA__FN(turn1)(k1, MHA__LANES);                                                     \
+      if (columns > 1) x1[0] = MHA__FN(turn1)(k1, MHA__LANES);                                               \
       mha__dot_channel(rows, 0)                                                                              \
     }                                                                                                        \
     rows(mha__end_row)                                                                                       \
@@ -4892,11 +4897,11 @@ MHA__INLINE MHA__ATTR float MHA__FN(exponentials)(float *s, size_t n, float m) {
 /* The logits g0 .. g1 - 1 of a block, multiples of 16, become 2^(s - m), m being the largest of their row,
    and fold into it; a hidden one, -inf, becomes +0.  Rows that see nothing of the block stay as they are. */
 static MHA__ATTR void MHA__FN(softmax)(mha__row *row, float *s, size_t rows, size_t g0, size_t g1) {
-  enum { AT_ONCE = 8 }; /* all maxima first, so that the exponentials need not wait for them */
-  float  m[AT_ONCE];
+  enum { at_once = 8 }; /* all maxima first, so that the exponentials need not wait for them */
+  float  m[at_once];
   size_t r, k, n, x;
   for (r = 0; r < rows; r += n, row += n, s += n * MHA__BLOCK) {
-    n = mha__min(rows - r, AT_ONCE);
+    n = mha__min(rows - r, at_once);
     for (k = 0; k < n; k++) {
       const float *sk = s + k * MHA__BLOCK;
       mha__v       largest = mha__set(-MHA__FLT_MAX);

@@ -72,6 +72,8 @@ x86-64      native clang -O2
 x86-64      native clang -O3
 x86-64      native clang -Os
 x86-64      native clang "-O2 -march=native"
+fma         other_fma
+constants   constants
 options     options gcc
 options     options clang
 inclusion   inclusion clang clang++
@@ -197,7 +199,7 @@ suite() {
 # native COMPILER FLAGS: every instance that this machine has
 native() { hosted "$(uname -m) $2" "" "$1" "$2" "" "" ""; }
 
-# languages COMPILER STANDARD...: those that it knows
+# languages COMPILER STANDARDS: those that it knows
 languages() {
   cc=$1
   needs "$cc" "$cc" || return
@@ -206,7 +208,10 @@ languages() {
     what="-std=$standard" x=c warn="$W $WD"
     case $standard in c++*) x=c++ ;; esac
     echo 'int nothing;' > "$T/empty.c"
-    $cc -x $x -std=$standard -fsyntax-only "$T/empty.c" 2> /dev/null || continue
+    $cc -x $x -std=$standard -fsyntax-only "$T/empty.c" 2> /dev/null || {
+      skipped "$what: $cc $version does not know it"
+      continue
+    }
     if $cc -x $x -std=$standard $warn -ffp-contract=off -O1 $I -o "$T/hash.exe" tests/hash.c "$D/s8_consts.c" \
       > "$T/log" 2>&1 && "$T/hash.exe" chosen > "$T/hashes" 2>> "$T/log"; then judge "$what" "" "$T/hashes"
     else no "$what" "$T/log"; fi
@@ -219,6 +224,29 @@ options() {
                 "-DMHA_STACK_BYTES=1536" "-DMHA_S8_ROWS=1"; do
     hosted "$option" "" "$1" "-O1 $option" "" "" ""
   done
+}
+
+# other_fma: gcc knows an fma then, though not that of the SSE2 and AVX2 instances
+other_fma() {
+  [ "$(uname -m)" = x86_64 ] || { skipped "other fma: not x86-64"; return; }
+  for cc in gcc g++; do
+    needs "other fma" "$cc" || continue
+    version=$(compiler "$cc")
+    case $cc in *++) language="-x c++ -std=c++98" ;; *) language=-std=c99 ;; esac
+    for flags in -mavx512f -mfma4; do
+      analysed "$cc $flags, compiled" $cc $language -O2 $W $flags -I. -c -o "$T/a.o" tests/firmware/mha.c
+    done
+  done
+}
+
+# constants: mha_s8_prepare makes the same where every constant is a float
+constants() {
+  what=-fsingle-precision-constant cc=gcc
+  needs "$what" gcc || return
+  gcc -std=c99 -O2 $W $what -I. -c -o "$T/mha.o" tests/firmware/mha.c > "$T/log" 2>&1 &&
+    gcc -std=c99 -O2 -I. -o "$T/s8_consts" tests/firmware/s8_consts.c "$T/mha.o" >> "$T/log" 2>&1 &&
+    "$T/s8_consts" | cmp - "$D/s8_consts.c" >> "$T/log" 2>&1 || { no "$what" "$T/log"; return; }
+  say ok "$what" "$(compiler gcc)" "" "" "" "the same integer constants"
 }
 
 # inclusion COMPILER C++COMPILER: the ways to include mha.h (with cc they are part of make test)
@@ -412,7 +440,10 @@ if [ "${1:-}" = job ]; then # one of them, in a folder of its own
   then=$(date +%s)
   command=$(jobs | sed -n "$2s/^[^ ]* *//p")
   if [ "$then" -gt "${CHECK_END:-$then}" ]; then skipped "no time left for: $command" > "$T/report"
-  else eval "$command" > "$T/report"; fi
+  else
+    eval "$command" > "$T/report"
+    [ $((passed + failed + skipped)) -gt 0 ] || failed "no line from: $command" >> "$T/report"
+  fi
   echo "$passed $failed $skipped" > "$T/counts"
   cat "$T/report"
   exit 0

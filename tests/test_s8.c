@@ -874,6 +874,8 @@ static void s8_prepare(void) {
     b.q.zero = 0, b.k.zero = -1, CHECK(largest_d_k(b) == 131071, "128 * 128: %zu", largest_d_k(b));
     b.q.zero = -128, b.k.zero = 0, CHECK(largest_d_k(b) == 65793, "255 * 128: %zu", largest_d_k(b));
     b.d_k = 65793 + 1, prepare_wants(MHA_ERR_RANGE, &b, "d_k beyond the bound");
+    for (b.q.zero = 0, n = 17; n < 8 * sizeof(size_t); n++)
+      b.d_k = ((size_t)1 << n) + 64, prepare_wants(MHA_ERR_RANGE, &b, "d_k far beyond the bound");
 
     /* factors: none of them may overflow, whatever the scales */
     b = a, b.q.scale = b.k.scale = tiny, prepare_wants(MHA_OK, &b, "tiny q k");
@@ -1290,6 +1292,22 @@ static void s8_calibrate(void) {
     }
 }
 
+/* What a product loses when it is rounded to float must count, for a compiler that fuses does not round it. */
+static void s8_calibrate_exact(void) {
+  const float  q[2] = { 1024.25f, 1024.0f }, k[2] = { 1024.25f, -1024.5f }; /* 0.0625; in floats 0 */
+  float        o[2];
+  mha_desc     d;
+  mha_s8_quant a;
+  memset(&d, 0, sizeof d);
+  memset(&a, 0, sizeof a);
+  d.batch = d.q_heads = d.q_len = d.kv_len = 1;
+  d.d_k = 2;
+  d.o = o, d.q = q, d.k = d.v = k;
+  a.mode = MHA_S8_TFLM;
+  CHECK(mha_s8_calibrate(&a, &d, MHA_ALL) == MHA_OK, "calibrate");
+  CHECK(same_float(a.logits.scale, 0.0625f / 255.0f), "%g", (double)a.logits.scale);
+}
+
 /* Tensors without elements: neither their pointers nor their strides matter. */
 static void s8_calibrate_empty(void) {
   static calibration c;
@@ -1543,6 +1561,7 @@ const group s8_groups[] = {
   { "s8: what a call refuses", s8_check_desc },
   { "s8: quantize", s8_quantize },
   { "s8: calibrate", s8_calibrate },
+  { "s8: calibrate exactly", s8_calibrate_exact },
   { "s8: calibrate without elements", s8_calibrate_empty },
   { "s8: calibrate faint heads", s8_calibrate_faint },
   { "s8: what calibrate refuses", s8_calibrate_refuses },

@@ -119,6 +119,7 @@ folder=$B/fuzz/$sanitizer
 case ${1:-} in
   replay) replay ;;
   keep)   keep; exit ;;
+  0 | *[!0-9]*) echo "neither a number of seconds nor replay nor keep: $1"; exit 2 ;;
   *)      seconds=${1:-60} only=${2:-}; run_fuzzers ;;
 esac
 total
