@@ -47,7 +47,7 @@ agree "version, newest revision" "$version" \
 agree "version, MHA_VERSION" "$number" "$(sed -n 's/^#define MHA_VERSION  *\([0-9]*\) .*/\1/p' mha.h)"
 agree "version, two different copies" "$number" \
   "$(sed -n 's/^#if defined(MHA_VERSION) && MHA_VERSION != \([0-9]*\)$/\1/p' mha.h)"
-sed -n '/^   REVISIONS$/,/^\*\//s/^      \([0-9.]*\)  .*/\1/p' mha.h > "$D.txt"
+sed -n '/^   REVISIONS$/,/^\*\//s/^      \([0-9][0-9.]*\)  .*/\1/p' mha.h > "$D.txt"
 agree "revisions, newest first" "$(sort -t. -k1,1nr -k2,2nr -k3,3nr "$D.txt" | tr '\n' ' ')" \
   "$(tr '\n' ' ' < "$D.txt")"
 
