@@ -209,7 +209,7 @@ languages() {
     case $standard in c++*) x=c++ ;; esac
     echo 'int nothing;' > "$T/empty.c"
     $cc -x $x -std=$standard -fsyntax-only "$T/empty.c" 2> /dev/null || {
-      skipped "$what: $cc $version does not know it"
+      skipped "$what: $version does not know it"
       continue
     }
     if $cc -x $x -std=$standard $warn -ffp-contract=off -O1 $I -o "$T/hash.exe" tests/hash.c "$D/s8_consts.c" \
