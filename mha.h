@@ -2335,9 +2335,8 @@ static mha_status mha__resolve_keys(mha__call *a, const mha_desc *d, size_t *byt
 
 static mha_status mha__check_shared(const mha__call *a, size_t needed, const void *shared,
                                     size_t shared_bytes) {
-  if ((!shared && shared_bytes) || shared_bytes < needed || (uintptr_t)shared > (uintptr_t)-1 - needed)
-    return MHA_ERR_WORK;
-  return mha__touches(a, shared, needed) ? MHA_ERR_OVERLAP : MHA_OK;
+  if ((!shared && shared_bytes) || shared_bytes < needed) return MHA_ERR_WORK;
+  return mha__check_work(a, shared, needed);
 }
 
 /* The results of the n-th block of row i of head h. */

@@ -234,7 +234,7 @@ other_fma() {
     version=$(compiler "$cc")
     case $cc in *++) language="-x c++ -std=c++98" ;; *) language=-std=c99 ;; esac
     for flags in -mavx512f -mfma4; do
-      analysed "$cc $flags, compiled" $cc $language -O2 $W $flags -I. -c -o "$T/a.o" tests/firmware/mha.c
+      compiles "$cc $flags" $cc $language -O2 $W $flags -I. -c -o "$T/only.o" tests/firmware/mha.c
     done
   done
 }
@@ -243,10 +243,11 @@ other_fma() {
 constants() {
   what=-fsingle-precision-constant cc=gcc
   needs "$what" gcc || return
-  gcc -std=c99 -O2 $W $what -I. -c -o "$T/mha.o" tests/firmware/mha.c > "$T/log" 2>&1 &&
-    gcc -std=c99 -O2 -I. -o "$T/s8_consts" tests/firmware/s8_consts.c "$T/mha.o" >> "$T/log" 2>&1 &&
-    "$T/s8_consts" | cmp - "$D/s8_consts.c" >> "$T/log" 2>&1 || { no "$what" "$T/log"; return; }
-  say ok "$what" "$(compiler gcc)" "" "" "" "the same integer constants"
+  if gcc -std=c99 -O2 $W $what -I. -c -o "$T/mha.o" tests/firmware/mha.c > "$T/log" 2>&1 &&
+     gcc -std=c99 -O2 -I. -o "$T/s8_consts" tests/firmware/s8_consts.c "$T/mha.o" >> "$T/log" 2>&1 &&
+     "$T/s8_consts" | cmp - "$D/s8_consts.c" >> "$T/log" 2>&1
+  then say ok "$what" "$(compiler gcc)" "" "" "" "the same integer constants"
+  else no "$what" "$T/log"; fi
 }
 
 # inclusion COMPILER C++COMPILER: the ways to include mha.h (with cc they are part of make test)
@@ -455,9 +456,11 @@ began=$(date +%s)
 [ -z "${CHECK_SECONDS:-}" ] || export CHECK_END=$((began + CHECK_SECONDS))
 ${CC:-cc} -std=c99 -O1 -I. -o "$D/s8_consts" tests/firmware/s8_consts.c tests/firmware/mha.c &&
   "$D/s8_consts" > "$D/s8_consts.c" || { echo "no constants: ${CC:-cc} does not compile"; exit 1; }
-case firmware in "${1:-}"*) firmware ;; esac
 numbers=$(jobs | awk -v name="${1:-}" 'index($0, name) == 1 { print NR }')
-case firmware in "${1:-}"*) ;; *) [ -n "$numbers" ] || { echo "no check is named like '$1'"; exit 2; } ;; esac
+case firmware in
+  "${1:-}"*) firmware ;;
+  *) [ -n "$numbers" ] || { echo "no check is named like '$1'"; exit 2; } ;;
+esac
 [ -z "$numbers" ] || echo "$numbers" |
   xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" sh tests/check.sh job
 for n in $numbers; do gather "job $n" /dev/null "$D/$n/counts"; done
